@@ -1,0 +1,169 @@
+package driver
+
+import (
+	"context"
+	"errors"
+
+	"orderdesk/approvalgate"
+	"orderdesk/runstore"
+)
+
+// Outcome says what a resume came to before any model was asked.
+type Outcome int
+
+// The outcomes of a resume.
+const (
+	Driven         Outcome = iota // the run was worked on
+	AlreadyDone                   // nothing is left to do
+	StillWaiting                  // people have not decided anything
+	StillExhausted                // a budget is used up; raise it
+)
+
+// Changes is what a person changes of a run when taking it up again. Nil
+// fields stay as they are.
+type Changes struct {
+	ModelCalls, ToolCalls, Chars, Seconds, CompactAt *int
+	Simulate                                         string // "": as before
+}
+
+// Start drives a new run.
+func (d *Driver) Start(ctx context.Context, id string) (*runstore.Run, error) {
+	run, err := d.takeUp(ctx, id, Changes{})
+	if err != nil {
+		return run, err
+	}
+	return d.drive(ctx, run)
+}
+
+// Resume takes a run up again: approved actions are carried out before the
+// budget is looked at, then the run is driven if there is something to do. A
+// [*runstore.HeldError] says that another worker has the run.
+func (d *Driver) Resume(ctx context.Context, id string, c Changes) (*runstore.Run, Outcome, approvalgate.CarryReport, error) {
+	var report approvalgate.CarryReport
+	run, err := d.takeUp(ctx, id, c)
+	if err != nil {
+		return run, Driven, report, err
+	}
+	if _, err := d.o.Gate.Expire(ctx, id); err != nil {
+		return run, Driven, report, errors.Join(err, d.giveBack(ctx, id, nil))
+	}
+	report, err = d.o.Gate.CarryOut(ctx, id, d.o.Store.Instance(), func(a runstore.Action) {
+		d.o.Observe(Event{Kind: CarriedOut, Text: a.ID}, run)
+	})
+	if err != nil {
+		return run, Driven, report, errors.Join(err, d.giveBack(ctx, id, nil))
+	}
+	ended := Driven
+	err = d.o.Store.Step(ctx, id, func(tx *runstore.Tx, r *runstore.Run) (err error) {
+		run = r
+		ended, err = d.ready(tx, r)
+		return err
+	})
+	if err != nil || ended != Driven {
+		return run, ended, report, errors.Join(err, d.giveBack(ctx, id, &run))
+	}
+	run, err = d.drive(ctx, run)
+	return run, ended, report, err
+}
+
+// takeUp acquires the lease and applies what a person changed.
+func (d *Driver) takeUp(ctx context.Context, id string, c Changes) (*runstore.Run, error) {
+	var run *runstore.Run
+	err := d.o.Store.Step(ctx, id, func(tx *runstore.Tx, r *runstore.Run) error {
+		if err := r.Acquire(d.o.Store.Instance(), d.o.Worker, tx.Now(), d.o.Store.Alive); err != nil {
+			return err
+		}
+		r.Session = tx.Now()
+		if err := d.change(tx, r, c); err != nil {
+			return err
+		}
+		run = r
+		return nil
+	})
+	return run, err
+}
+
+// change applies and records a person's changes of the budget.
+func (d *Driver) change(tx *runstore.Tx, run *runstore.Run, c Changes) error {
+	type change struct {
+		What string `json:"what"`
+		Old  int    `json:"old"`
+		New  int    `json:"new"`
+	}
+	var made []change
+	set := func(what string, l *runstore.Limit, v *int) {
+		if v != nil && (*v != l.Max || !l.Set) {
+			made = append(made, change{what, l.Max, *v})
+			*l = runstore.Limit{Max: *v, Set: true}
+		}
+	}
+	b := &run.Budget
+	set("model_calls", &b.ModelCalls, c.ModelCalls)
+	set("tool_calls", &b.ToolCalls, c.ToolCalls)
+	set("chars", &b.Chars, c.Chars)
+	set("seconds", &b.Seconds, c.Seconds)
+	set("compact_at", &b.CompactAt, c.CompactAt)
+	if c.Simulate != "" {
+		run.Source.Simulate = c.Simulate
+	}
+	if len(made) == 0 {
+		return nil
+	}
+	if err := tx.Trace(run, runstore.TraceBudget, map[string]any{"by": d.o.Who.Name, "changes": made}); err != nil {
+		return err
+	}
+	return tx.Audit(runstore.AuditEntry{What: "budget_changed", By: d.o.Who.Name, Run: run.ID}, made)
+}
+
+// ready decides whether there is something to drive and makes the run running
+// if so.
+func (d *Driver) ready(tx *runstore.Tx, run *runstore.Run) (Outcome, error) {
+	p := &run.Plan
+	attention := p.Count(runstore.NeedsAttention)
+	switch {
+	case run.Status == runstore.Done && attention == 0 && p.Decided == 0:
+		return AlreadyDone, nil
+	case run.Status == runstore.Waiting && p.Decided == 0:
+		return StillWaiting, nil
+	case run.Exhausted() != nil:
+		return StillExhausted, nil
+	}
+	if run.Status == runstore.Done {
+		if err := reopen(tx, run); err != nil {
+			return Driven, err
+		}
+	}
+	run.Guard = runstore.Guard{}
+	run.Status, run.Stop = runstore.Running, nil
+	return Driven, tx.Trace(run, runstore.TraceResumed, map[string]string{"by": d.o.Who.Name})
+}
+
+// maxReopened bounds the items one resume takes up again.
+const maxReopened = 1000
+
+// reopen makes the items that need attention todo again: failures are not for
+// ever.
+func reopen(tx *runstore.Tx, run *runstore.Run) error {
+	items, err := tx.AttentionItems(run, maxReopened)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		it.Status = runstore.Todo
+		if err := tx.SetItem(run, it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBack releases the lease.
+func (d *Driver) giveBack(ctx context.Context, id string, saved **runstore.Run) error {
+	return d.o.Store.Step(context.WithoutCancel(ctx), id, func(_ *runstore.Tx, run *runstore.Run) error {
+		run.Release(d.o.Store.Instance())
+		if saved != nil {
+			*saved = run
+		}
+		return nil
+	})
+}
