@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orderdesk/approvalgate"
+	"orderdesk/runstore"
+)
+
+// newApprover is a person to be added.
+type newApprover struct {
+	roles []string
+	login string // "": not known to start runs here
+}
+
+func (a *app) approverCommand() *cobra.Command {
+	return parent("approver", "Say who may decide, and in which roles",
+		a.approverAddCommand(),
+		&cobra.Command{Use: "list", Short: "List the approvers and their roles", Args: upTo(0), RunE: a.with(a.approverList)},
+		&cobra.Command{Use: "remove NAME", Short: "Take an approver's roles away; decisions stay recorded",
+			Args: exactly(1), RunE: a.with(a.approverRemove)})
+}
+
+func (a *app) approverAddCommand() *cobra.Command {
+	var o newApprover
+	cmd := &cobra.Command{
+		Use:   "add NAME --role ROLE...",
+		Short: "Add an approver with a passphrase",
+		Long: `Add a person who may decide. The passphrase is asked for twice, or read from the
+first line of a file. Nobody may decide in runs that they started: --login says
+which login name is theirs.`,
+		Example: "  orderdesk approver add \"Maria Weber\" --role " + exampleRole + " --login mweber",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := exactly(1)(cmd, args); err != nil {
+				return err
+			}
+			if len(o.roles) == 0 {
+				return usageError("approver add needs at least one --role", cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: a.with(func(ctx context.Context, s *Settings, args []string) error {
+			return a.approverAdd(ctx, s, args[0], o)
+		}),
+	}
+	cmd.Flags().StringArrayVar(&o.roles, "role", nil, "give the role `ROLE`; may be repeated")
+	cmd.Flags().StringVar(&o.login, "login", "", "the person's login name here is `NAME`")
+	bind(cmd, cmd.Flags(), "passphrase_file")
+	return cmd
+}
+
+func (a *app) approverAdd(ctx context.Context, s *Settings, name string, o newApprover) error {
+	who, err := a.me()
+	if err != nil {
+		return err
+	}
+	var roles []string
+	for _, r := range o.roles {
+		roles = append(roles, strings.FieldsFunc(r, func(c rune) bool { return c == ',' })...)
+	}
+	passphrase, err := a.passphrase(ctx, s, name, true)
+	if err != nil {
+		return err
+	}
+	err = a.withStore(ctx, s, "approver", func(store *runstore.Store) error {
+		return approvalgate.NewPeople(store).Add(ctx, name, roles, o.login, passphrase, who.Name)
+	})
+	if err != nil {
+		return err
+	}
+	return a.out.result(map[string]any{"name": name, "roles": roles, "login": o.login}, func() {
+		a.out.say("%s may now decide as %s.", name, strings.Join(roles, ", "))
+	})
+}
+
+func (a *app) approverList(ctx context.Context, s *Settings, _ []string) error {
+	var people []approvalgate.PersonInfo
+	err := a.withStore(ctx, s, "approver", func(store *runstore.Store) (err error) {
+		people, err = approvalgate.NewPeople(store).List(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	type line struct {
+		Name  string   `json:"name"`
+		Roles []string `json:"roles"`
+		Login string   `json:"login,omitempty"`
+	}
+	lines := []line{}
+	for _, p := range people {
+		lines = append(lines, line{p.Name, p.Roles, p.Login})
+	}
+	return a.out.result(map[string]any{"approvers": lines}, func() {
+		if len(lines) == 0 {
+			a.out.say("There are no approvers. Add one: orderdesk approver add NAME --role %s", exampleRole)
+			return
+		}
+		t := a.out.table("NAME", "ROLES", "LOGIN")
+		for _, l := range lines {
+			t.row(l.Name, strings.Join(l.Roles, ", "), l.Login)
+		}
+		t.print()
+	})
+}
+
+func (a *app) approverRemove(ctx context.Context, s *Settings, args []string) error {
+	who, err := a.me()
+	if err != nil {
+		return err
+	}
+	err = a.withStore(ctx, s, "approver", func(store *runstore.Store) error {
+		return approvalgate.NewPeople(store).Remove(ctx, args[0], who.Name)
+	})
+	if err != nil {
+		return err
+	}
+	return a.out.result(map[string]any{"removed": args[0]}, func() {
+		a.out.say("%s may no longer decide; what was approved and not carried out will be refused.", args[0])
+	})
+}

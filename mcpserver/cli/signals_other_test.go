@@ -1,0 +1,6 @@
+//go:build !unix
+
+package cli
+
+// signalEcho is for systems with signals.
+func signalEcho() int { return ExitOK }

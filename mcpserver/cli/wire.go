@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"orderdesk/approvalgate"
+	"orderdesk/mcpserver/driver"
+	"orderdesk/runstore"
+	"orderdesk/tools"
+	"orderdesk/tools/creditrelease"
+	"orderdesk/tools/creditrelease/sampledata"
+	"orderdesk/tools/upstream"
+)
+
+// The domain's own words for the help texts. They stand here, beside the
+// wiring, because the rest of this package knows no domain.
+const (
+	helpAbout = `Orderdesk works through a list of blocked sales orders with an AI assistant. It
+keeps the plan, saves every step and counts every budget; nothing is changed
+until a person with the right role has approved exactly that change.`
+
+	helpRun = `Work through the blocked sales orders of a sales organization.
+
+Every step is saved. A run that stops, for whatever reason, goes on with
+"orderdesk resume"; one that waits for approvals does so after "orderdesk
+approve". Limits that are not given follow the number of blocked orders.`
+
+	helpOrg  = "work on sales organization `ID`"
+	helpData = "take sales orders and customers from `PATH`: sample, a JSON file, or a folder with orders.csv and customers.csv"
+
+	exampleRole = "CREDIT_MANAGER"
+)
+
+// wire makes the parts that work on runs of one source, top to bottom. This is
+// the one place that knows the domain.
+func wire(store *runstore.Store, s *Settings, src runstore.Source) (*desk, error) {
+	backend, err := openBackend(src)
+	if err != nil {
+		return nil, err
+	}
+	register, err := sampledata.OpenRegister(registerDir(s))
+	if err != nil {
+		return nil, err
+	}
+	service := upstream.NewClient(upstream.Options{Service: "credit service"})
+	domain, err := creditrelease.Domain(creditrelease.Options{Backend: backend, Service: service})
+	if err != nil {
+		return nil, err
+	}
+	d := &desk{store: store, people: approvalgate.NewPeople(store), close: register.Close}
+	d.gate = approvalgate.New(approvalgate.Options{Store: store, People: d.people, Receiver: receiver{register},
+		Recheck: domain.Recheck, AllowSelf: s.SelfApproval})
+	d.set = tools.NewSet(tools.Options{Store: store, Gate: d.gate, Domain: domain})
+	d.model = driver.Rules(domain)
+	return d, nil
+}
+
+// itemWords are the words of the runs' domain; there is one.
+func itemWords() tools.ItemWords { return creditrelease.Words() }
+
+func openBackend(src runstore.Source) (creditrelease.Backend, error) {
+	word := src.Simulate
+	if word == "none" {
+		word = "steady"
+	}
+	mode, err := sampledata.ParseMode(word)
+	if err != nil {
+		return nil, configError(err.Error(), "--simulate none|flaky|outage")
+	}
+	world, err := sampledata.Load(src.Data)
+	if err != nil {
+		e := configError("the data cannot be used; nothing was started", "mend the named lines, or choose other data with --data")
+		for line := range strings.Lines(err.Error()) {
+			e.Details = append(e.Details, strings.TrimSuffix(line, "\n"))
+		}
+		return nil, e
+	}
+	return sampledata.NewBackend(world, mode), nil
+}
+
+// receiver is the sample register as the gate calls it.
+type receiver struct{ register *sampledata.Register }
+
+func (r receiver) Lookup(ctx context.Context, key string) (approvalgate.Receipt, bool, error) {
+	got, ok, err := r.register.Lookup(ctx, key)
+	return approvalgate.Receipt{Reference: got.Reference}, ok, err
+}
+
+func (r receiver) Create(ctx context.Context, p *approvalgate.Permit) (approvalgate.Receipt, error) {
+	req, err := creditrelease.RequestOf(p)
+	if err != nil {
+		return approvalgate.Receipt{}, &approvalgate.RefuseError{Text: err.Error()}
+	}
+	got, err := r.register.Create(ctx, p.Key(), sampledata.Request(req))
+	return approvalgate.Receipt{Reference: got.Reference}, err
+}
+
+// registerDir is where the register of created requests is kept: beside the
+// store, because it plays a system outside it.
+func registerDir(s *Settings) string { return filepath.Join(s.DataDir, "register") }
