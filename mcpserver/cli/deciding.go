@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/big"
 	"slices"
@@ -246,5 +245,5 @@ func (d *deciding) show(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.out.result(actions[0].Envelope, func() { _, _ = io.WriteString(d.out.stdout, string(actions[0].Envelope)) }))
+	return errors.Join(d.out.result(actions[0].Envelope, func() { _, _ = d.out.stdout.Write(actions[0].Envelope) }))
 }

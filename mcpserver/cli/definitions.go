@@ -61,6 +61,10 @@ func definitions() []definition {
 		{name: "as", value: "NAME", help: "decide as the approver `NAME`"},
 		{name: "passphrase_file", value: "FILE",
 			help: "take the passphrase from the first line of `FILE` (- is standard input)"},
+		{name: "fact_minutes", value: "N", help: "read again what is older than `N` minutes", kind: number, preset: "240", source: notFlag},
+		{name: "request_hours", value: "N", help: "let a request expire after `N` hours", kind: number, preset: "72", source: notFlag},
+		{name: "note_days", value: "N", help: "show a note to later runs for `N` days", kind: number, preset: "90", source: notFlag},
+		{name: "budget_ceiling", value: "N", help: "let limits that follow the list follow at most `N` items", kind: number, source: notFlag},
 		{name: "self_approval", value: "BOOL", help: "let the person who started a run decide in it, true or false; recorded",
 			preset: "false", kind: yesNo, choices: []string{"true", "false"}, source: notFlag},
 	}

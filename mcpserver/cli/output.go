@@ -100,6 +100,10 @@ func (p *printer) result(v any, text func()) error {
 	if p.printed {
 		return errors.New("a second JSON value was about to be printed")
 	}
+	if long, ok := v.(interface{ stream(io.Writer) error }); ok {
+		p.printed = true
+		return long.stream(p.stdout)
+	}
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"runtime/debug"
 
 	"golang.org/x/term"
 )
@@ -40,8 +41,15 @@ type Control struct {
 	Kill    func()           // ends it as a power cut would: no cleaning up
 }
 
+// memoryGoal is where the garbage collector begins to work harder, unless the
+// environment says otherwise: a long list needs little that is alive.
+const memoryGoal = 192 << 20
+
 // System is the process that is running. It takes over its signals; call it once.
 func System() Process {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryGoal)
+	}
 	return Process{
 		Args: os.Args[1:], Getenv: os.Getenv, Environ: os.Environ,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,

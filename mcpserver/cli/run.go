@@ -95,12 +95,13 @@ func (a *app) printWorked(v *runView) {
 func nextSteps(v *runView) []string {
 	var next []string
 	pending := 0
-	for _, m := range v.Actions {
-		if textOf(m["status"]) != "pending" {
+	for _, line := range v.Actions {
+		act := line.action
+		if act.Status != runstore.Pending {
 			continue
 		}
 		if pending++; pending <= 3 {
-			next = append(next, fmt.Sprintf("orderdesk approve %s/%s --as NAME   (needs %s)", textOf(m["run_id"]), textOf(m["id"]), textOf(m["required_role"])))
+			next = append(next, fmt.Sprintf("orderdesk approve %s/%s --as NAME   (needs %s)", act.Run, act.ID, act.Role))
 		}
 	}
 	if pending > 3 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Settings are what a command works with.
@@ -19,6 +20,10 @@ type Settings struct {
 	As             string
 	PassphraseFile string
 	SelfApproval   bool
+	FactAge        time.Duration
+	RequestLife    time.Duration
+	NoteAge        time.Duration
+	BudgetCeiling  int // 0: none
 	from           map[string]resolved
 }
 
@@ -149,6 +154,10 @@ func typed(from map[string]resolved) *Settings {
 		n, err := parseNumber(from[name].value)
 		return Limit{Max: n, Set: err == nil}
 	}
+	// Nothing is as old as no age at all: zero means zero.
+	age := func(name string, unit time.Duration) time.Duration {
+		return max(time.Nanosecond, time.Duration(limit(name).Max)*unit)
+	}
 	return &Settings{
 		DataDir: from["data_dir"].value, Org: from["org"].value,
 		Source: Source{from["data"].value, from["model"].value, from["simulate"].value},
@@ -156,7 +165,9 @@ func typed(from map[string]resolved) *Settings {
 			limit("max_seconds"), limit("compact_at")},
 		CrashAfter: limit("crash_after"), As: from["as"].value,
 		PassphraseFile: from["passphrase_file"].value,
-		SelfApproval:   from["self_approval"].value == "true", from: from,
+		FactAge:        age("fact_minutes", time.Minute), RequestLife: age("request_hours", time.Hour),
+		NoteAge: age("note_days", 24*time.Hour), BudgetCeiling: limit("budget_ceiling").Max,
+		SelfApproval: from["self_approval"].value == "true", from: from,
 	}
 }
 

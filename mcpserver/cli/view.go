@@ -11,7 +11,7 @@ import (
 
 // runView is a run as status, run, resume and approve print it. Its JSON is a
 // contract: members are added, none is renamed. The plan's and the actions'
-// items are named by the domain's own word for an item, see [withField].
+// items are named by the domain's own word for an item.
 type runView struct {
 	RunID       string               `json:"run_id"`
 	Status      runstore.Status      `json:"status"`
@@ -23,8 +23,8 @@ type runView struct {
 	Created     time.Time            `json:"created"`
 	Updated     time.Time            `json:"updated"`
 	Worker      string               `json:"worker,omitempty"`
-	Plan        []map[string]any     `json:"plan"`
-	Actions     []map[string]any     `json:"actions"`
+	Plan        []planLine           `json:"-"` // see [runView.stream]
+	Actions     []actionLine         `json:"-"`
 	Used        usedView             `json:"used"`
 	Budget      budgetView           `json:"budget"`
 	Counts      map[string]int       `json:"counts"`
@@ -49,17 +49,6 @@ type budgetView struct {
 	CompactAt  int `json:"compact_at"`
 }
 
-type approvalView struct {
-	Verdict string    `json:"verdict"` // "approved" or "rejected"
-	By      string    `json:"by"`
-	Role    string    `json:"role"`
-	Auth    string    `json:"auth"`
-	At      time.Time `json:"at"`
-	Comment string    `json:"comment"`
-	Hash    string    `json:"hash"`
-	Self    bool      `json:"self_approval,omitempty"`
-}
-
 // viewOf reads a run whole: every plan line and every action it waits on.
 func viewOf(ctx context.Context, store *runstore.Store, id, field string) (*runView, error) {
 	var v *runView
@@ -76,7 +65,7 @@ func viewOf(ctx context.Context, store *runstore.Store, id, field string) (*runV
 func headOf(tx *runstore.Tx, run *runstore.Run, alive func(string) bool) *runView {
 	v := &runView{RunID: run.ID, Status: run.Status, StopReason: run.Stop, Owner: run.Owner, Scope: run.Scope, Source: run.Source,
 		Created: run.Created, Updated: run.Updated, FinalAnswer: run.Answer, Interrupted: run.Interrupted(tx.Now(), alive),
-		Plan: []map[string]any{}, Actions: []map[string]any{}, Counts: map[string]int{"total": run.Plan.Total}}
+		Counts: map[string]int{"total": run.Plan.Total}}
 	if run.Lease.Held(tx.Now(), alive) {
 		v.Worker = run.Lease.Worker
 	}
@@ -94,11 +83,7 @@ func (v *runView) addPlan(tx *runstore.Tx, run *runstore.Run, field string) erro
 		return nil
 	}
 	return tx.Items(run, 0, func(it runstore.Item) bool {
-		line := map[string]any{field: it.ID, "status": it.Status, "note": it.Note}
-		if it.Gone {
-			line["no_longer_listed"] = true
-		}
-		v.Plan = append(v.Plan, line)
+		v.Plan = append(v.Plan, planLine{field, it})
 		return true
 	})
 }
@@ -107,15 +92,14 @@ func (v *runView) addPlan(tx *runstore.Tx, run *runstore.Run, field string) erro
 // items wait on.
 func (v *runView) addActions(tx *runstore.Tx, run *runstore.Run, field string) error {
 	err := tx.Actions(run.ID, 1, func(a *runstore.Action) bool {
-		v.Actions = append(v.Actions, actionView(a, field))
+		v.addAction(a, field)
 		return true
 	})
 	if err != nil {
 		return err
 	}
 	for _, line := range v.Plan {
-		id, _ := line[field].(string)
-		ref, ok, err := tx.ItemAction(run, id)
+		ref, ok, err := tx.ItemAction(run, line.item.ID)
 		if err != nil {
 			return err
 		}
@@ -129,29 +113,15 @@ func (v *runView) addActions(tx *runstore.Tx, run *runstore.Run, field string) e
 		if err != nil {
 			return err
 		}
-		v.Actions = append(v.Actions, actionView(a, field))
+		v.addAction(a, field)
 	}
 	return nil
 }
 
-func actionView(a *runstore.Action, field string) map[string]any {
-	m := map[string]any{"id": a.ID, "run_id": a.Run, field: a.Target.ID, "tool": a.Tool, "required_role": a.Role, "status": a.Status,
-		"envelope_hash": a.Hash, "queued": a.Queued, "expires": a.Expires, "approval": nil, "outcome": nil}
-	if p := a.Approval; p != nil {
-		verdict := "rejected"
-		if p.Approved {
-			verdict = "approved"
-		}
-		m["approval"] = approvalView{verdict, p.By, p.Role, p.Auth, p.At, p.Comment, p.Hash, p.Self}
-	}
-	if o := a.Outcome; o != nil {
-		m["outcome"] = o.Reference
-		if o.Reference == "" {
-			m["outcome"] = o.Detail
-		}
-		m["outcome_at"] = o.At
-	}
-	return m
+// addAction keeps what is shown of a; the sealed bytes are not.
+func (v *runView) addAction(a *runstore.Action, field string) {
+	a.Envelope = nil
+	v.Actions = append(v.Actions, actionLine{field, a})
 }
 
 // maxLines bounds the plan lines and actions that are printed for people.
@@ -167,7 +137,7 @@ func (a *app) printRun(v *runView, words tools.ItemWords, all bool) {
 			if i == maxLines && !all {
 				break
 			}
-			t.row("  "+textOf(line[words.Field]), textOf(line["status"]), textOf(line["note"]))
+			t.row("  "+line.item.ID, string(line.item.Status), line.item.Note)
 		}
 		t.print()
 		a.more(len(v.Plan), all)
@@ -191,29 +161,30 @@ func (a *app) printActions(v *runView, words tools.ItemWords, all bool) {
 	}
 	a.out.say("Requests:")
 	t := a.out.table()
-	for i, m := range v.Actions {
+	for i, line := range v.Actions {
 		if i == maxLines && !all {
 			break
 		}
-		id := textOf(m["id"])
-		if m["run_id"] != v.RunID {
-			id = textOf(m["run_id"]) + "/" + id
+		act := line.action
+		id := act.ID
+		if act.Run != v.RunID {
+			id = act.Run + "/" + id
 		}
-		t.row("  "+id, words.Noun+" "+textOf(m[words.Field]), textOf(m["required_role"]), textOf(m["status"]), decidedText(m))
+		t.row("  "+id, words.Noun+" "+act.Target.ID, act.Role, string(act.Status), decidedText(act))
 	}
 	t.print()
 	a.more(len(v.Actions), all)
 }
 
-func decidedText(m map[string]any) string {
+func decidedText(act *runstore.Action) string {
 	text := ""
-	if p, ok := m["approval"].(approvalView); ok {
+	if p := act.Approval; p != nil {
 		text = "by " + p.By
 		if p.Comment != "" {
 			text += " (" + p.Comment + ")"
 		}
 	}
-	if o := textOf(m["outcome"]); o != "" {
+	if o := outcomeText(act); o != "" {
 		text += " -> " + o
 	}
 	return text
@@ -246,20 +217,6 @@ func countsText(counts map[string]int) string {
 		return text[0]
 	}
 	return "empty"
-}
-
-func textOf(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case runstore.ItemStatus:
-		return string(v)
-	case runstore.ActionStatus:
-		return string(v)
-	}
-	return ""
 }
 
 // exitOf is the exit code that a worked run's state asks for.

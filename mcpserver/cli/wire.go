@@ -45,14 +45,15 @@ func wire(store *runstore.Store, s *Settings, src runstore.Source) (*desk, error
 		return nil, err
 	}
 	service := upstream.NewClient(upstream.Options{Service: "credit service"})
-	domain, err := creditrelease.Domain(creditrelease.Options{Backend: backend, Service: service})
+	domain, err := creditrelease.Domain(creditrelease.Options{Backend: backend, Service: service, NoteAge: s.NoteAge})
 	if err != nil {
 		return nil, err
 	}
 	d := &desk{store: store, people: approvalgate.NewPeople(store), close: register.Close}
 	d.gate = approvalgate.New(approvalgate.Options{Store: store, People: d.people, Receiver: receiver{register},
-		Recheck: domain.Recheck, AllowSelf: s.SelfApproval})
-	d.set = tools.NewSet(tools.Options{Store: store, Gate: d.gate, Domain: domain})
+		Recheck: domain.Recheck, AllowSelf: s.SelfApproval, Lifetime: s.RequestLife})
+	d.set = tools.NewSet(tools.Options{Store: store, Gate: d.gate, Domain: domain, MaxAge: s.FactAge,
+		Ceiling: tools.Ceiling{Items: s.BudgetCeiling}})
 	d.model = driver.Rules(domain)
 	return d, nil
 }
