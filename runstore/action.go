@@ -255,7 +255,11 @@ func (tx *Tx) ItemAction(run *Run, item string) (ActionRef, bool, error) {
 	return ref, ok, err
 }
 
-// SetItemAction makes ref the action that the run's item waits on.
+// SetItemAction makes ref the action that the run's item waits on. If ref is
+// still open, an earlier action's decision has no bearing on the item any more.
 func (tx *Tx) SetItemAction(run *Run, item string, ref ActionRef) error {
+	if err := tx.forgetDecision(run, item, ref); err != nil {
+		return err
+	}
 	return tx.Put(NewKey("itemaction", run.ID, item), ref)
 }

@@ -9,11 +9,13 @@ import (
 )
 
 const (
-	memTable    = 8 << 20 // a log of this size is turned into a table: bounds memory and the time to open
-	maxPart     = 1 << 20 // bytes of one Badger transaction, below its limit of 15 % of memTable
-	maxEntries  = 8192    // entries of one Badger transaction, below its limit
-	entryOver   = 64      // bytes Badger adds to an entry, rounded up
+	memTable    = 16 << 20 // a log of this size is turned into a table: bounds memory and the time to open
+	maxPart     = 1 << 20  // bytes of one Badger transaction, below its limit of 15 % of memTable
+	maxEntries  = 8192     // entries of one Badger transaction, below its limit
+	level0      = 6        // tables from logs before they are merged: fewer merges, a little slower reads
+	entryOver   = 64       // bytes Badger adds to an entry, rounded up
 	maxStep     = 64 << 20
+	blockCache  = 8 << 20 // decompressed blocks; records take a third of the disk, and of the memory mapped from it
 	valueInline = 1 << 20 // above every record: nothing goes to the value log
 )
 
@@ -22,8 +24,9 @@ const (
 func openBadger(dir string, magic uint16) (*badger.DB, error) {
 	o := badger.DefaultOptions(dir).WithInMemory(dir == "").WithSyncWrites(false).WithLogger(nil)
 	o = o.WithMemTableSize(memTable).WithNumMemtables(2).WithNumCompactors(2)
+	o = o.WithNumLevelZeroTables(level0).WithNumLevelZeroTablesStall(2 * level0)
 	o = o.WithValueThreshold(valueInline).WithValueLogFileSize(1 << 20)
-	o = o.WithCompression(options.None).WithBlockCacheSize(0).WithIndexCacheSize(0)
+	o = o.WithCompression(options.Snappy).WithBlockCacheSize(blockCache).WithIndexCacheSize(0)
 	o = o.WithExternalMagic(magic).WithDetectConflicts(false).WithMetricsEnabled(false)
 	return badger.Open(o)
 }
@@ -73,6 +76,41 @@ func damage(path string, err *error) {
 	if v := recover(); v != nil {
 		*err = &DamagedError{Path: path, What: fmt.Sprint("it cannot be read: ", v)}
 	}
+}
+
+// recent is the snapshot below a batch with the frames met last kept at hand.
+// Frames of the batch in flight lie above it, so that what it holds is never
+// older than the snapshot. It is used by the step that has the turn.
+type recent struct {
+	snapshot
+	cache *cache
+}
+
+type cache struct {
+	frames map[string][]byte // nil: no record
+	size   int
+}
+
+const maxCache = 8 << 20 // bytes
+
+func (r recent) get(key string) ([]byte, error) {
+	if f, ok := r.cache.frames[key]; ok {
+		return f, nil
+	}
+	f, err := r.snapshot.get(key)
+	if err == nil {
+		r.cache.put(key, f)
+	}
+	return f, err
+}
+
+// put keeps a frame; a full cache is emptied first.
+func (c *cache) put(key string, frame []byte) {
+	if c.frames == nil || c.size > maxCache {
+		c.frames, c.size = map[string][]byte{}, 0
+	}
+	c.size += len(key) + len(frame) + entryOver // a frame replaced counts on: it is a bound
+	c.frames[key] = frame
 }
 
 // present keeps an empty value, which is damage, apart from no value.
@@ -135,14 +173,23 @@ func (e *engine) room(b *batch) error {
 			need += 2 * logged(p)
 		}
 	}
-	if err := checkFree(e.opts.Dir, uint64(need)+e.opts.MinFree); err != nil {
+	if err := checkFree(e.opts.Dir, uint64(need)+e.opts.MinFree+e.merging()); err != nil {
 		return err
 	}
 	err := e.wal.prepare(need)
 	if noSpace(err) {
 		return &DiskFullError{Dir: e.opts.Dir}
 	}
-	return err
+	return err // an I/O error: nothing recorded, but the store stops
+}
+
+// merging is what merging the tables that come from logs may take meanwhile,
+// looked up once per log.
+func (e *engine) merging() uint64 {
+	if e.wal != nil && e.wal.fid != e.mergeAt {
+		e.mergeAt, e.mergeSize = e.wal.fid, uint64(2*e.db.Levels()[0].Size)
+	}
+	return e.mergeSize
 }
 
 func checkFree(dir string, need uint64) error {

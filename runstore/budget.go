@@ -1,6 +1,7 @@
 package runstore
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -34,6 +35,24 @@ type Budget struct {
 
 // MaxLimit is the largest value a limit takes.
 const MaxLimit = math.MaxInt32
+
+// Check returns every limit that is below zero or above [MaxLimit], as one
+// error, or nil.
+func (b Budget) Check() error {
+	var all []error
+	for _, l := range []struct {
+		name string
+		Limit
+	}{
+		{"model calls", b.ModelCalls}, {"tool calls", b.ToolCalls}, {"characters", b.Chars},
+		{"seconds", b.Seconds}, {"characters of context", b.CompactAt},
+	} {
+		if l.Max < 0 || l.Max > MaxLimit {
+			all = append(all, fmt.Errorf("the limit of %s must be 0 to %d; it is %d", l.name, MaxLimit, l.Max))
+		}
+	}
+	return errors.Join(all...)
+}
 
 // DefaultCompactAt is the context size, in characters, above which a new
 // segment is started.
@@ -79,8 +98,8 @@ func (e *BudgetError) StopReason() *StopReason {
 // was already spent is always booked and only stops what comes next.
 func (r *Run) Charge(u Usage) error {
 	next := r.Used.Plus(u)
-	if err := r.Budget.allows(r.Used, next, u); err != nil {
-		return err
+	if over := r.Budget.allows(r.Used, next, u); over != nil {
+		return over
 	}
 	r.Used = next
 	return nil
@@ -95,7 +114,7 @@ func (u Usage) Plus(v Usage) Usage {
 	}
 }
 
-func (b *Budget) allows(used, next, u Usage) error {
+func (b *Budget) allows(used, next, u Usage) *BudgetError {
 	switch {
 	case u.ModelCalls > 0 && next.ModelCalls > b.ModelCalls.Max:
 		return &BudgetError{StopModelCalls, "model calls", b.ModelCalls.Max}
@@ -118,15 +137,13 @@ func (r *Run) TimeLeft() time.Duration {
 	return time.Duration(max(0, left)) * time.Millisecond
 }
 
-// Exhausted returns the error a further model call would meet, or nil.
-func (r *Run) Exhausted() error {
-	u := Usage{ModelCalls: 1, Chars: 1}
-	if err := r.Budget.allows(r.Used, r.Used.Plus(u), u); err != nil {
-		return err
-	}
-	u = Usage{ToolCalls: 1}
-	if err := r.Budget.allows(r.Used, r.Used.Plus(u), u); err != nil {
-		return err
+// Exhausted returns the error a further model call, or the tool call it would
+// ask for, would meet, or nil.
+func (r *Run) Exhausted() *BudgetError {
+	for _, u := range []Usage{{ModelCalls: 1, Chars: 1}, {ToolCalls: 1}} {
+		if err := r.Budget.allows(r.Used, r.Used.Plus(u), u); err != nil {
+			return err
+		}
 	}
 	return nil
 }

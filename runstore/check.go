@@ -63,39 +63,36 @@ func (c *checker) damaged(key string, err error) {
 	c.found(key, err.Error())
 }
 
-// tables reads the table files the MANIFEST lists. The owner may be at work:
-// what it has since merged away, or is just noting, is no problem.
+// tables reads the table files the MANIFEST lists.
 func (c *checker) tables(db string) {
-	listed := func() ([]uint64, error) {
-		var ids []uint64
-		var err error
-		for range 3 {
-			if ids, err = liveTables(db); err == nil {
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-		return ids, err
-	}
-	ids, err := listed()
+	tables, err := liveTables(db)
 	if err != nil {
 		c.damaged(manifestName, err)
 		return
 	}
-	for _, id := range ids {
+	for _, t := range tables {
 		c.report.Tables++
-		err := verifyTable(tablePath(db, id), true)
-		if err == nil {
-			continue
-		}
-		if now, lerr := listed(); lerr != nil || slices.Contains(now, id) {
-			c.damaged(tablePath(db, id), err)
+		if err := t.verifyLive(); err != nil {
+			c.damaged(t.path, err)
 		}
 	}
 }
 
-// liveTables reads the MANIFEST of whatever store it belongs to.
-func liveTables(db string) ([]uint64, error) {
+// verifyLive reads a table the owner may have merged away meanwhile.
+func (d dbTable) verifyLive() error {
+	err := d.verify(true)
+	if err == nil {
+		return nil
+	}
+	if now, lerr := liveTables(filepath.Dir(d.path)); lerr == nil && !slices.Contains(now, d) {
+		return nil
+	}
+	return err
+}
+
+// liveTables reads the MANIFEST of whatever store it belongs to, whose owner
+// may just be adding to it.
+func liveTables(db string) (tables []dbTable, err error) {
 	s, err := readSentinel(filepath.Dir(db))
 	if err != nil {
 		return nil, err
@@ -103,7 +100,31 @@ func liveTables(db string) ([]uint64, error) {
 	if s == nil {
 		return nil, &DamagedError{Path: sentinelName, What: "it is missing"}
 	}
-	return manifestTables(filepath.Join(db, manifestName), s.magic())
+	for range 3 {
+		if tables, err = manifestTables(filepath.Join(db, manifestName), s.magic()); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return tables, err
+}
+
+// watch reads the tables that opening did not read to their end. Badger would
+// not say that it cannot find a record for damage, so the store takes no more
+// steps when some is found.
+func (e *engine) watch(rest []dbTable) {
+	for _, t := range rest {
+		if e.users.enter() != nil {
+			return // closing
+		}
+		err := t.verifyLive()
+		if err != nil {
+			e.turn <- struct{}{}
+			e.failed = errors.Join(ErrFailed, err)
+			<-e.turn
+		}
+		e.users.leave()
+	}
 }
 
 // records walks all keys.

@@ -28,6 +28,10 @@ type engine struct {
 	batch    *batch        // filling; nil: none
 	inflight *batch        // being committed; nil: none
 	failed   error         // why no more steps are taken
+	cache    cache         // what the database holds of the records met last
+
+	mergeAt   int // log at which mergeSize was looked up
+	mergeSize uint64
 
 	// durable is held for writing while the database shows what is not synced
 	// yet, so that no snapshot does.
@@ -103,7 +107,7 @@ func (e *engine) step(run func(*overlay, time.Time) error) (*batch, error) {
 // before it is about to write.
 func (e *engine) newBatch(before *batch) *batch {
 	txn := e.db.NewTransaction(false)
-	base := &overlay{base: snapshot{txn}}
+	base := &overlay{base: recent{snapshot{txn}, &e.cache}}
 	if before != nil {
 		base.frames, base.keys = before.state.frames, before.state.keys
 	}
@@ -157,8 +161,13 @@ func (e *engine) flush() {
 		next.err, e.batch = b.err, nil
 		close(next.done)
 		next.txn.Discard()
-	} else if len(next.parts) == 0 {
-		e.drop()
+	} else {
+		for k, f := range b.state.frames {
+			e.cache.put(k, f)
+		}
+		if len(next.parts) == 0 {
+			e.drop()
+		}
 	}
 	if b.err != nil && !isDiskFull(b.err) {
 		e.failed = fmt.Errorf("%w: %w", ErrFailed, b.err)
@@ -236,7 +245,14 @@ func (e *engine) close() error {
 	if !e.users.end() {
 		return nil
 	}
-	e.wal.close()
+	if e.wal != nil {
+		defer e.wal.close()
+		// Badger turns its log into a table now, through a mapped file: on a
+		// full disk it is left as it is, durable, for the next opening.
+		if err := checkFree(e.opts.Dir, uint64(e.wal.next)+1<<20); err != nil {
+			return err
+		}
+	}
 	return e.db.Close()
 }
 

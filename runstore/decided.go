@@ -82,6 +82,23 @@ func (tx *Tx) clearDecided(run *Run, pos int) error {
 	return tx.Delete(k)
 }
 
+// forgetDecision is called when an item is to wait on ref instead of the
+// action it waited on before.
+func (tx *Tx) forgetDecision(run *Run, item string, ref ActionRef) error {
+	if run.Plan.Decided == 0 {
+		return nil
+	}
+	it, err := tx.Item(run, item)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	a, err := tx.Action(ref)
+	if err != nil || !a.Status.Open() {
+		return ignoreNotFound(err)
+	}
+	return tx.clearDecided(run, it.Pos)
+}
+
 // DecidedItems returns the first n waiting items whose action is decided.
 func (tx *Tx) DecidedItems(run *Run, n int) ([]Item, error) {
 	n = min(n, run.Plan.Decided)

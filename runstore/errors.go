@@ -46,7 +46,7 @@ func (e *VersionError) Error() string {
 type LockedError struct {
 	PID     int    // 0 if not known
 	Command string // what it said it is, "" if not known
-	Answers bool   // it is in order, but the store is wanted alone
+	Answers bool   // it is well, but the store is wanted alone
 }
 
 // Error names the holder.

@@ -13,7 +13,9 @@ type Fact struct {
 	Args   json.RawMessage `json:"args"`
 	Result json.RawMessage `json:"result"`
 	ReadAt time.Time       `json:"read_at"`
-	Hidden bool            `json:"hidden,omitempty"` // invisible characters were kept from the model
+	// Raw is the result as it came, if invisible characters in it were kept
+	// from the model.
+	Raw json.RawMessage `json:"raw,omitempty"`
 }
 
 // Failure is the last failed read of one question. It is no fact: the next
@@ -43,9 +45,11 @@ func (tx *Tx) Failure(run *Run, tool string, ids ...string) (Failure, bool, erro
 	return f, ok, err
 }
 
-// PutFact saves f, read now, and clears the question's failure.
+// PutFact saves f, and clears the question's failure. A zero ReadAt is now.
 func (tx *Tx) PutFact(run *Run, f Fact, ids ...string) error {
-	f.ReadAt = tx.Now()
+	if f.ReadAt.IsZero() {
+		f.ReadAt = tx.Now()
+	}
 	k := factKey("failure", run.ID, f.Tool, ids)
 	if ok, err := tx.lookup(k, &Failure{}); err != nil {
 		return err
@@ -55,6 +59,15 @@ func (tx *Tx) PutFact(run *Run, f Fact, ids ...string) error {
 		}
 	}
 	return tx.Put(factKey("fact", run.ID, f.Tool, ids), f)
+}
+
+// DropFact forgets what tool answered for ids in this run, if it did.
+func (tx *Tx) DropFact(run *Run, tool string, ids ...string) error {
+	k := factKey("fact", run.ID, tool, ids)
+	if ok, err := tx.lookup(k, &Fact{}); !ok || err != nil {
+		return err
+	}
+	return tx.Delete(k)
 }
 
 // PutFailure saves f as the question's last failure.

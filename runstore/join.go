@@ -136,7 +136,8 @@ func (s *Store) join(ctx context.Context) (backend, error) {
 			return nil, ErrClosed
 		}
 		h, err := tryOwn(s.opts)
-		if err != nil {
+		var held *LockedError // by what has no owner's lock: a process that is ending
+		if err != nil && !errors.As(err, &held) {
 			return nil, err
 		}
 		if h != nil {
@@ -145,7 +146,7 @@ func (s *Store) join(ctx context.Context) (backend, error) {
 		}
 		note := readOwner(s.opts.Dir)
 		patience := s.opts.limits.start
-		if note.Socket != "" {
+		if note.Socket != "" || held != nil {
 			patience = s.opts.limits.join
 			r, err := dial(note, s.opts.limits, s.laneName, s.rejoin)
 			if err == nil {

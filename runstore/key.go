@@ -59,7 +59,7 @@ func (k Key) check() error {
 	return nil
 }
 
-// Seq writes n, 0 or more, so that text order is number order: "0000000042".
+// Seq writes n, 0 or more, so that texts sort as their numbers do: "0000000042".
 func Seq(n int) string { return fmt.Sprintf("%010d", n) }
 
 func validPart(s string) bool {

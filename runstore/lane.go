@@ -97,7 +97,7 @@ func (p record) put(w *overlay) error {
 		if rest != "" {
 			parts = strings.Split(rest, "/")
 		}
-		if k := NewKey(kind, parts...); k.path != p.Key || kind == metaKind {
+		if k := NewKey(kind, parts...); k.check() != nil || k.path != p.Key || kind == metaKind {
 			return ErrBadKey
 		}
 	}

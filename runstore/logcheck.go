@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"os"
-	"path/filepath"
-	"slices"
 )
 
 // What is read here of Badger's write-ahead log: a head of 20 bytes, then
@@ -24,13 +22,13 @@ const (
 // middle, and cuts the log there. But only one transaction is ever not synced:
 // where two whole ones follow such a place, acknowledged steps would be lost.
 func verifyLogs(db string) error {
-	logs, err := filepath.Glob(filepath.Join(db, "*.mem"))
+	logs, err := logFiles(db)
 	if err != nil {
 		return err
 	}
-	slices.Sort(logs)
 	torn, lost := "", 0
-	for _, path := range logs {
+	for _, id := range logs {
+		path := walName(db, id)
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			return &DamagedError{Path: path, What: "it cannot be read: " + err.Error()}

@@ -3,9 +3,10 @@ package runstore
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -24,7 +25,7 @@ const (
 	// DefaultMinFree is what Badger's work behind a commit may need: tables
 	// written from the log, and tables merged.
 	DefaultMinFree = 64 << 20
-	openFree       = 4 * memTable // to open a store: what turns its logs into tables
+	openFree       = 2 * memTable // to open a store: what turns its logs into tables
 )
 
 // openOwned opens the database of a directory whose owner lock is held: a new
@@ -46,7 +47,8 @@ func openOwned(o Options) (*engine, *sentinel, error) {
 	if !s.Initialized {
 		return create(o, s)
 	}
-	if err := verifyDB(o.Dir, s); err != nil {
+	rest, err := verifyDB(o.Dir, s)
+	if err != nil {
 		return nil, nil, err
 	}
 	if s.Format < CurrentFormat {
@@ -65,6 +67,7 @@ func openOwned(o Options) (*engine, *sentinel, error) {
 	if err := e.migrate(s); err != nil {
 		return nil, nil, errors.Join(err, e.close())
 	}
+	go e.watch(rest)
 	return e, s, nil
 }
 
@@ -111,6 +114,9 @@ func create(o Options, s *sentinel) (*engine, *sentinel, error) {
 // openEngine opens the database of s and checks that it is its own.
 func openEngine(o Options, s *sentinel) (*engine, error) {
 	dir := filepath.Join(o.Dir, dbName)
+	if err := tidyDB(dir); err != nil {
+		return nil, err
+	}
 	db, err := openBadger(dir, s.magic())
 	if err != nil {
 		return nil, openError(o.Dir, err)
@@ -132,14 +138,20 @@ func openEngine(o Options, s *sentinel) (*engine, error) {
 	return e, nil
 }
 
-// openError says what kind of thing kept Badger from opening.
+// openError says what kind of thing kept Badger from opening, which passes on
+// the text of its causes only.
 func openError(dir string, err error) error {
+	is := func(causes ...syscall.Errno) bool {
+		return slices.ContainsFunc(causes, func(c syscall.Errno) bool {
+			return errors.Is(err, c) || strings.Contains(err.Error(), c.Error())
+		})
+	}
 	switch {
-	case noSpace(err):
+	case is(syscall.ENOSPC, syscall.EDQUOT):
 		return &DiskFullError{Dir: dir}
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EMFILE):
+	case is(syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.EMFILE, syscall.ENOMEM):
 		return &DirError{Dir: dir, Cause: err}
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	case is(syscall.EWOULDBLOCK):
 		return &LockedError{} // by something that is not this program
 	}
 	return &DamagedError{Path: filepath.Join(dir, dbName), What: err.Error()}

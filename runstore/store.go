@@ -162,8 +162,9 @@ func (s *Store) instances() instances {
 }
 
 // Close ends the store: it takes no more steps, brings those under way to
-// their end, hangs up on other processes and closes the database last. It may
-// be called more than once.
+// their end, hangs up on other processes and closes the database last. On a
+// full disk ([*DiskFullError]) the database is left as it is, with nothing
+// lost, for the next process. Close may be called more than once.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	first := !s.closed

@@ -8,22 +8,23 @@ import (
 	"os"
 
 	"github.com/dgraph-io/badger/v4/fb"
+	"github.com/klauspost/compress/s2"
 )
 
-// verifyTable checks the checksums of one of Badger's table files without
-// Badger, which would end the process over a damaged one. A table is its
+// verify checks the checksums of a table file without Badger, which would end
+// the process over a damaged one. A table is its
 // blocks, their index, the index's length (4 bytes), its checksum, and the
 // checksum's length (4 bytes); a block ends with checksum and length likewise.
 // Unless all is set only index and last block are read, as Badger does to open
 // the table.
-func verifyTable(path string, all bool) (err error) {
-	damaged := func(what string) error { return &DamagedError{Path: path, What: what} }
+func (d dbTable) verify(all bool) (err error) {
+	damaged := func(what string) error { return &DamagedError{Path: d.path, What: what} }
 	defer func() {
 		if v := recover(); v != nil { // the index passed its checksum and still leads nowhere
 			err = damaged(fmt.Sprint("it does not decode: ", v))
 		}
 	}()
-	f, err := os.Open(path)
+	f, err := os.Open(d.path)
 	if err != nil {
 		return damaged("it cannot be read: " + err.Error())
 	}
@@ -44,16 +45,33 @@ func verifyTable(path string, all bool) (err error) {
 		if _, err := f.ReadAt(block, int64(at.Offset())); err != nil {
 			return damaged(fmt.Sprintf("block %d cannot be read: %v", i, err))
 		}
-		if err := checkSummed(block); err != nil {
+		if err := d.checkBlock(block); err != nil {
 			return damaged(fmt.Sprintf("block %d %v", i, err))
 		}
 	}
 	return nil
 }
 
+func (d dbTable) checkBlock(block []byte) error {
+	if d.plain {
+		return checkSummed(block)
+	}
+	if n, err := s2.DecodedLen(block); err != nil || n > maxBlock {
+		return errPack
+	}
+	block, err := s2.Decode(nil, block)
+	if err != nil {
+		return errPack
+	}
+	return checkSummed(block)
+}
+
+const maxBlock = 4 << 20 // bytes; a block holds 4 KiB, or one large record
+
 var (
-	errCut = errors.New("is cut short")
-	errSum = errors.New("fails its checksum")
+	errCut  = errors.New("is cut short")
+	errSum  = errors.New("fails its checksum")
+	errPack = errors.New("does not decompress")
 )
 
 // checkSummed checks data, sum, length of sum.

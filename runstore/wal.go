@@ -1,11 +1,14 @@
 package runstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,22 +35,29 @@ const (
 )
 
 func openWAL(dir string) (*wal, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.mem"))
+	logs, err := logFiles(dir)
 	if err != nil {
 		return nil, err
 	}
-	last := -1
-	for _, n := range names {
-		fid, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(n), ".mem"))
-		if err == nil {
-			last = max(last, fid)
-		}
-	}
-	if last < 0 {
+	if len(logs) == 0 {
 		return nil, &DamagedError{Path: dir, What: "there is no write-ahead log"}
 	}
+	last := logs[len(logs)-1]
 	w := &wal{dir: dir}
 	return w, w.open(last, 0)
+}
+
+// logFiles are the numbers of Badger's write-ahead logs, the newest last.
+func logFiles(dir string) ([]int, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.mem"))
+	var ids []int
+	for _, n := range names {
+		if id, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(n), ".mem")); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, err
 }
 
 func walName(dir string, fid int) string { return filepath.Join(dir, fmt.Sprintf("%05d.mem", fid)) }
@@ -71,14 +81,29 @@ func (w *wal) prepare(n int64) error {
 		return nil
 	}
 	want := min(w.next+n, walSize)
+	w.ready = max(w.ready, w.next)
 	for w.ready < want {
 		to := min((w.ready/walAhead+1)*walAhead, walSize)
-		if _, err := w.file.WriteAt(make([]byte, to-w.ready), w.ready); err != nil {
+		if err := w.zero(w.ready, to); err != nil {
 			return err
 		}
 		w.ready = to
 	}
 	return nil
+}
+
+// zero writes the bytes of a hole. It looks first, for here an error of ours
+// would cost recorded steps.
+func (w *wal) zero(from, to int64) error {
+	b := make([]byte, to-from)
+	if _, err := w.file.ReadAt(b, from); err != nil && err != io.EOF {
+		return err
+	}
+	if used := len(bytes.TrimRight(b, "\x00")); used > 0 {
+		return fmt.Errorf("log %s holds data at %d, where none should be", w.file.Name(), from+int64(used)-1)
+	}
+	_, err := w.file.WriteAt(b, from)
+	return err
 }
 
 // wrote takes note that Badger wrote at most n bytes in one transaction, maybe
