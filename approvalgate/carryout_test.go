@@ -265,7 +265,7 @@ func TestCarryOutBatches(t *testing.T) {
 		p.Target.Group = ""
 		a := d.queue(run, p).Action
 		if i%4 != 3 {
-			all = append(all, RefDecision{Ref{run, a.ID}, Decision{Approve: true, Hash: a.Hash}})
+			all = append(all, RefDecision{Ref{Run: run, Action: a.ID}, Decision{Approve: true, Hash: a.Hash}})
 		}
 		if i == 70 {
 			d.fail[p.Target.ID] = errors.New("503")
