@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"unicode/utf8"
 
 	"orderdesk/runstore"
 )
@@ -25,7 +26,9 @@ func answer(out any, err error) (Result, error) {
 	return Result{JSON: raw}, err
 }
 
-func stopped(why *runstore.StopReason) Result {
+// Stopped is the answer to a call that was not made because the run has
+// stopped.
+func Stopped(why *runstore.StopReason) Result {
 	text := "Not done: " + why.Message + ". A person can raise a limit or resume the run."
 	return Result{JSON: encode(map[string]string{"error": text}), Refused: true, Stop: why}
 }
@@ -72,6 +75,22 @@ func bounded(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	short, err := json.Marshal(Limit(string(raw), maxTraced/2))
+	if err != nil {
+		return json.RawMessage(`"..."`)
+	}
+	return short
+}
+
+// asSent is what came instead of good arguments, for trace and guard: as it is
+// if it is JSON, otherwise as a JSON string with its beginning.
+func asSent(args []byte) json.RawMessage {
+	switch {
+	case len(bytes.TrimSpace(args)) == 0:
+		return json.RawMessage("{}")
+	case utf8.Valid(args) && json.Valid(args):
+		return args
+	}
+	short, err := json.Marshal(Limit(string(args), maxTraced/2))
 	if err != nil {
 		return json.RawMessage(`"..."`)
 	}

@@ -211,22 +211,21 @@ func (b *briefing) actions() error {
 }
 
 func (b *briefing) pending() error {
-	if b.run.Pending == 0 {
-		return nil
-	}
 	limit := waitingShown
 	if b.run.Plan.Total <= shortPlan {
 		limit = shortPlan
 	}
-	waiting, err := b.tx.PendingActions(b.run, limit)
+	shown, err := b.tx.PendingActions(b.run, limit)
 	if err != nil {
 		return err
 	}
-	if err := b.ofOpenItems(&waiting); err != nil {
+	if err := b.ofOpenItems(&shown); err != nil {
 		return err
 	}
-	b.line("Requests that wait for a person: %d", b.run.Pending)
-	for _, a := range waiting {
+	if len(shown) > 0 {
+		b.line("Requests that wait for a person: %d", b.run.Pending)
+	}
+	for _, a := range shown {
 		if err := b.json(actionWords(a, b.run, b.field)); err != nil {
 			return err
 		}
@@ -235,7 +234,7 @@ func (b *briefing) pending() error {
 }
 
 // ofOpenItems adds the actions of the next open items: queued before a crash,
-// with the plan line still to be written.
+// or another run's, or decided since, with the plan line still to be written.
 func (b *briefing) ofOpenItems(shown *[]*runstore.Action) error {
 	open, err := b.tx.OpenItems(b.run, openShown)
 	if err != nil {

@@ -34,6 +34,7 @@ type Result struct {
 	Retries  []Retry
 	Booked   time.Duration        // active time the fetch took, already booked
 	Stop     *runstore.StopReason // the call, or a budget, has stopped the run
+	Hidden   bool                 // invisible characters were kept from the model
 }
 
 // Call makes one call of a tool in a run. Everything a model can get wrong is
@@ -53,34 +54,29 @@ type call struct {
 	*Set
 	Request
 	tool    *Tool
-	raw     json.RawMessage // canonical arguments
+	raw     json.RawMessage // canonical arguments; as sent, if they are no good
 	args    map[string]any
 	refusal error // the arguments, or the name, are no good
 }
 
 func (c *call) prepare() {
-	c.raw = json.RawMessage("{}")
 	if c.tool == nil {
-		c.refusal = c.unknownTool(c.Name)
+		c.raw, c.refusal = asSent(c.Args), c.unknownTool(c.Name)
 		return
 	}
-	raw, args, err := ParseArguments(c.Args, c.tool.Schema)
-	if raw != nil {
-		c.raw = raw
+	if c.raw, c.args, c.refusal = ParseArguments(c.Args, c.tool.Schema); c.refusal != nil {
+		c.raw = asSent(c.Args)
 	}
-	c.args, c.refusal = args, err
 }
 
 // open charges the call. stop is set, and the run is stopped, when there is
 // no budget left for it.
 func (c *call) open(tx *runstore.Tx, run *runstore.Run) (stop *runstore.StopReason, err error) {
-	if c.Holder != "" {
-		if err := run.Renew(c.Holder, tx.Now()); err != nil {
-			return nil, err
-		}
+	if err := c.renew(tx, run); err != nil {
+		return nil, err
 	}
 	if run.Status != runstore.Running {
-		return &runstore.StopReason{Code: "not_running", Message: "the run is " + string(run.Status)}, nil
+		return notRunning(run), nil
 	}
 	run.Spend(c.Spent)
 	var over *runstore.BudgetError
@@ -89,6 +85,22 @@ func (c *call) open(tx *runstore.Tx, run *runstore.Run) (stop *runstore.StopReas
 		return stop, StopRun(tx, run, stop)
 	}
 	return nil, nil
+}
+
+func notRunning(run *runstore.Run) *runstore.StopReason {
+	why := &runstore.StopReason{Code: "not_running", Message: "the run is " + string(run.Status)}
+	if run.Stop != nil {
+		why.Message += " (" + run.Stop.Message + ")"
+	}
+	return why
+}
+
+// renew extends the caller's lease, if it has one.
+func (c *call) renew(tx *runstore.Tx, run *runstore.Run) error {
+	if c.Holder == "" {
+		return nil
+	}
+	return run.Renew(c.Holder, tx.Now())
 }
 
 // StopRun stops the run for a reason and traces it.
@@ -104,7 +116,7 @@ func (c *call) write(ctx context.Context) (res Result, err error) {
 			return err
 		}
 		if stop != nil {
-			res = stopped(stop)
+			res = Stopped(stop)
 			return c.after(tx, run, res)
 		}
 		out, progress, err := c.apply(tx, run)
@@ -140,7 +152,7 @@ func (c *call) close(tx *runstore.Tx, run *runstore.Run, res *Result, progress b
 			return err
 		}
 	}
-	entry := toolTrace{Tool: Limit(c.Name, 60), Args: bounded(c.raw), Result: bounded(res.JSON), Refused: res.Refused, MS: took.Milliseconds()}
+	entry := toolTrace{Tool: Limit(c.Name, 60), Args: bounded(c.raw), Result: bounded(res.JSON), Refused: res.Refused, Hidden: res.Hidden, MS: took.Milliseconds()}
 	if err := tx.Trace(run, runstore.TraceToolCall, entry); err != nil {
 		return err
 	}
@@ -165,5 +177,6 @@ type toolTrace struct {
 	Args    json.RawMessage `json:"args"`
 	Result  json.RawMessage `json:"result"`
 	Refused bool            `json:"refused,omitempty"`
+	Hidden  bool            `json:"hidden,omitempty"` // invisible characters were kept from the model
 	MS      int64           `json:"ms"`
 }

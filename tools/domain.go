@@ -118,7 +118,9 @@ type Found struct {
 	Result  any
 	Items   []string // the source list, for the list tool only
 	Retries []Retry
-	Hidden  bool // invisible characters were kept from the model
+	// Raw is Result as it came, if invisible characters in it were kept from
+	// the model; nil: there were none.
+	Raw any
 }
 
 // Retry is one repeated attempt, for the trace.
@@ -154,6 +156,7 @@ type Writing struct {
 	Gate   *approvalgate.Gate
 	Domain *Domain
 	MaxAge time.Duration // older facts decide nothing
+	Asked  time.Time     // when the fetch began whose result is enriched
 	// Unchanged is set by a tool whose call changed nothing.
 	Unchanged bool
 }

@@ -34,6 +34,36 @@ func (s *Set) Finish(tx *runstore.Tx, run *runstore.Run, answer string) error {
 	return tx.Trace(run, runstore.TraceStopped, map[string]any{"status": run.Status})
 }
 
+// maxReopened bounds the items that one call of [Set.Reopen] takes up.
+const maxReopened = 500
+
+// Reopen makes items that need attention todo again and forgets what was read
+// about them, so that they are looked at with fresh eyes: neither a failure nor
+// what a person has mended since is for ever. It takes a bounded number, and
+// more says that some are left.
+func (s *Set) Reopen(tx *runstore.Tx, run *runstore.Run) (more bool, err error) {
+	items, err := tx.AttentionItems(run, maxReopened)
+	if err != nil {
+		return false, err
+	}
+	for _, it := range items {
+		questions, _, err := s.domain.Questions(runFacts{tx, run}, it.ID)
+		if err != nil {
+			return false, err
+		}
+		for _, q := range questions {
+			if err := tx.DropFact(run, q.Tool, q.IDs...); err != nil {
+				return false, err
+			}
+		}
+		it.Status = runstore.Todo
+		if err := tx.SetItem(run, it); err != nil {
+			return false, err
+		}
+	}
+	return run.Plan.Count(runstore.NeedsAttention) > 0, nil
+}
+
 func (s *Set) unfinished(tx *runstore.Tx, run *runstore.Run) (*runstore.StopReason, error) {
 	p := &run.Plan
 	if !p.Listed || p.Total > 0 && !p.Made {

@@ -158,7 +158,12 @@ func planAnswer(tx *runstore.Tx, run *runstore.Run, field string, entries []plan
 			lines = append(lines, it.ID+" "+string(it.Status))
 			return true
 		})
-		return map[string]any{"plan": lines}, err
+		if err != nil {
+			return nil, err
+		}
+		out := shortPlanAnswer{Plan: lines}
+		out.Decided, err = decidedItems(tx, run, field)
+		return out, err
 	}
 	changed := make([]string, len(entries))
 	for i, e := range entries {
@@ -171,6 +176,11 @@ func planAnswer(tx *runstore.Tx, run *runstore.Run, field string, entries []plan
 	out := longPlan{Changed: changed, Counts: countsOf(run), Next: itemIDs(next)}
 	out.Decided, err = decidedItems(tx, run, field)
 	return out, err
+}
+
+type shortPlanAnswer struct {
+	Plan    []string         `json:"plan"`
+	Decided []map[string]any `json:"decided,omitempty"` // waiting items whose request is decided
 }
 
 type longPlan struct {

@@ -39,24 +39,31 @@ func argumentRules() rawRules {
 	return rawRules{what: "The arguments", bytes: maxArgumentBytes, numbers: true}
 }
 
+// rawError is a sentence for whoever sent the bytes.
+type rawError string
+
+func (e rawError) Error() string { return string(e) }
+
+func unreadable(format string, args ...any) error { return rawError(fmt.Sprintf(format, args...)) }
+
 // checkRaw checks raw against the rules. Cheap checks that need no grammar come first, and each later one relies on those
 // before it. The error's text is one sentence.
 func checkRaw(raw []byte, rules rawRules) error {
 	if len(raw) > rules.bytes {
-		return fmt.Errorf("%s cannot be read: %d bytes are too long; at most %d are allowed.", rules.what, len(raw), rules.bytes)
+		return unreadable("%s cannot be read: %d bytes are too long; at most %d are allowed.", rules.what, len(raw), rules.bytes)
 	}
 	if !utf8.Valid(raw) {
-		return fmt.Errorf("%s cannot be read: text is not valid UTF-8 (byte %d).", rules.what, invalidAt(raw)+1)
+		return unreadable("%s cannot be read: text is not valid UTF-8 (byte %d).", rules.what, invalidAt(raw)+1)
 	}
 	if deeperThan(raw, maxDepth) {
-		return fmt.Errorf("%s cannot be read: nested deeper than %d levels.", rules.what, maxDepth)
+		return unreadable("%s cannot be read: nested deeper than %d levels.", rules.what, maxDepth)
 	}
 	if !json.Valid(raw) {
-		return fmt.Errorf("%s cannot be read: not valid JSON, %s.", rules.what, grammarProblem(raw))
+		return unreadable("%s cannot be read: not valid JSON, %s.", rules.what, grammarProblem(raw))
 	}
 	w := rawWalker{raw: raw, rules: rules}
 	if p := w.value(0); p != nil {
-		return fmt.Errorf("%s cannot be read: %s.", rules.what, p)
+		return unreadable("%s cannot be read: %s.", rules.what, p)
 	}
 	return nil
 }

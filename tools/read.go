@@ -15,7 +15,7 @@ func (c *call) read(ctx context.Context) (Result, error) {
 		ids      []string
 		res      Result
 		finished bool
-		left     time.Duration
+		f        = fetching{call: c}
 	)
 	err := c.store.Step(ctx, c.Run, func(tx *runstore.Tx, run *runstore.Run) (err error) {
 		res, finished = Result{}, true
@@ -24,7 +24,7 @@ func (c *call) read(ctx context.Context) (Result, error) {
 			return err
 		}
 		if stop != nil {
-			res = stopped(stop)
+			res = Stopped(stop)
 			return c.after(tx, run, res)
 		}
 		if ids, err = c.tool.Read.Ask(run.Scope, c.args); err != nil {
@@ -34,7 +34,7 @@ func (c *call) read(ctx context.Context) (Result, error) {
 			return c.close(tx, run, &res, false, 0)
 		}
 		if res, finished, err = c.recorded(tx, run, ids); err != nil || !finished {
-			left = run.TimeLeft()
+			f.ids, f.left, f.asked = ids, run.TimeLeft(), tx.Now()
 			return err
 		}
 		return c.close(tx, run, &res, false, 0)
@@ -42,7 +42,7 @@ func (c *call) read(ctx context.Context) (Result, error) {
 	if err != nil || finished {
 		return res, err
 	}
-	return c.fetch(ctx, ids, left)
+	return f.fetch(ctx)
 }
 
 // recorded answers from the fact the run already has, if it is fresh.
@@ -56,14 +56,23 @@ func (c *call) recorded(tx *runstore.Tx, run *runstore.Run, ids []string) (Resul
 		return Result{}, false, err
 	}
 	raw, err = c.addNotes(tx, run, raw)
-	return Result{JSON: raw, Recorded: true}, true, err
+	return Result{JSON: raw, Recorded: true, Hidden: f.Raw != nil}, true, err
+}
+
+// fetching is a reading call on its way to the outside world.
+type fetching struct {
+	*call
+	ids   []string
+	left  time.Duration // active time the run has left
+	asked time.Time     // a fact is as old as its question
+	added []string      // items that the list holds and the plan did not
 }
 
 // fetch asks the outside world, for at most the active time the run has left.
-func (c *call) fetch(ctx context.Context, ids []string, left time.Duration) (Result, error) {
+func (c *fetching) fetch(ctx context.Context) (Result, error) {
 	began := c.clock()
-	fctx, cancel := context.WithTimeout(ctx, left)
-	found, ferr := c.tool.Read.Fetch(fctx, ids)
+	fctx, cancel := context.WithTimeout(ctx, c.left)
+	found, ferr := c.tool.Read.Fetch(fctx, c.ids)
 	cancel()
 	spent := c.clock().Sub(began)
 	if ctx.Err() != nil {
@@ -76,13 +85,11 @@ func (c *call) fetch(ctx context.Context, ids []string, left time.Duration) (Res
 	}
 	var res Result
 	err := c.store.Step(ctx, c.Run, func(tx *runstore.Tx, run *runstore.Run) (err error) {
-		if c.Holder != "" {
-			if err := run.Renew(c.Holder, tx.Now()); err != nil {
-				return err
-			}
+		if err := c.renew(tx, run); err != nil {
+			return err
 		}
 		run.Spend(spent)
-		if res, err = c.record(tx, run, ids, found, ferr); err != nil {
+		if res, err = c.record(tx, run, found, ferr); err != nil {
 			return err
 		}
 		run.Used.Retries += len(res.Retries)
@@ -93,9 +100,9 @@ func (c *call) fetch(ctx context.Context, ids []string, left time.Duration) (Res
 }
 
 // record saves a fetch's answer as a fact, or its failure.
-func (c *call) record(tx *runstore.Tx, run *runstore.Run, ids []string, found Found, ferr error) (Result, error) {
+func (c *fetching) record(tx *runstore.Tx, run *runstore.Run, found Found, ferr error) (Result, error) {
 	if ferr != nil {
-		return c.recordFailure(tx, run, ids, ferr)
+		return c.recordFailure(tx, run, ferr)
 	}
 	out, err := c.enrich(tx, run, found.Result)
 	if err != nil {
@@ -110,22 +117,29 @@ func (c *call) record(tx *runstore.Tx, run *runstore.Run, ids []string, found Fo
 			return Result{}, err
 		}
 	}
-	f := runstore.Fact{Tool: c.Name, Args: c.raw, Result: raw, Hidden: found.Hidden}
-	if err := tx.PutFact(run, f, ids...); err != nil {
+	f := runstore.Fact{Tool: c.Name, Args: c.raw, Result: raw, ReadAt: c.asked}
+	if found.Raw != nil {
+		if f.Raw, err = marshal(found.Raw); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := tx.PutFact(run, f, c.ids...); err != nil {
 		return Result{}, err
 	}
 	raw, err = c.addNotes(tx, run, raw)
-	return Result{JSON: raw, Retries: found.Retries}, err
+	return Result{JSON: raw, Retries: found.Retries, Hidden: f.Raw != nil}, err
 }
 
-func (c *call) enrich(tx *runstore.Tx, run *runstore.Run, result any) (any, error) {
+func (c *fetching) enrich(tx *runstore.Tx, run *runstore.Run, result any) (any, error) {
 	if c.tool.Read.Enrich == nil {
 		return result, nil
 	}
-	return c.tool.Read.Enrich(c.writing(tx, run), result)
+	w := c.writing(tx, run)
+	w.Asked = c.asked
+	return c.tool.Read.Enrich(w, result)
 }
 
-func (c *call) recordFailure(tx *runstore.Tx, run *runstore.Run, ids []string, ferr error) (Result, error) {
+func (c *fetching) recordFailure(tx *runstore.Tx, run *runstore.Run, ferr error) (Result, error) {
 	var fe *FetchError
 	if !errors.As(ferr, &fe) {
 		return Result{}, ferr
@@ -134,7 +148,7 @@ func (c *call) recordFailure(tx *runstore.Tx, run *runstore.Run, ids []string, f
 	if fe.Business {
 		return res, nil
 	}
-	return res, tx.PutFailure(run, runstore.Failure{Tool: c.Name, Args: c.raw, Text: fe.Text}, ids...)
+	return res, tx.PutFailure(run, runstore.Failure{Tool: c.Name, Args: c.raw, Text: fe.Text}, c.ids...)
 }
 
 // shownNote is an earlier note beside a result: data, never an instruction.

@@ -76,8 +76,12 @@ func (s *Set) unknownTool(name string) error {
 	return Refusef("There is no tool %s. Use one of: %s.", Quote(Limit(name, 60)), strings.Join(s.Names(), ", "))
 }
 
-// Start begins a run for owner and returns its header.
+// Start begins a run for owner and returns its header. An error of
+// [runstore.Budget.Check] says that nothing was started.
 func (s *Set) Start(ctx context.Context, owner Principal, scope string, src runstore.Source, b runstore.Budget) (*runstore.Run, error) {
+	if err := b.Check(); err != nil {
+		return nil, err
+	}
 	b.Fit(0)
 	var run *runstore.Run
 	err := s.store.Update(ctx, func(tx *runstore.Tx) (err error) {

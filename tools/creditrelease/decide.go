@@ -1,6 +1,7 @@
 package creditrelease
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -90,19 +91,12 @@ func (a actionLine) planLine() planLine {
 	l := planLine{SalesOrder: a.SalesOrder, Status: "done"}
 	switch a.Status {
 	case "executed":
-		l.Note = fmt.Sprintf("Release request %s created after approval by %s.", a.Request, a.By)
-	case "failed":
+		l.Note = fmt.Sprintf("Release request %s created after approval by %s.", cmp.Or(a.Request, a.Action), cmp.Or(a.By, "a person"))
+	case "rejected":
+		l.Note = fmt.Sprintf("Release rejected (%s). Order stays blocked.", cmp.Or(a.Comment, a.Detail, "no reason given"))
+	default: // failed, refused, expired, withdrawn: may be asked for again
 		l.Status = "needs_attention"
-		l.Note = fmt.Sprintf("The approved release could not be created (%s).", a.Detail)
-	default:
-		why := a.Comment
-		if why == "" || a.Status == "refused" {
-			why = a.Detail
-		}
-		if why == "" {
-			why = "no reason given"
-		}
-		l.Note = fmt.Sprintf("Release %s (%s). Order stays blocked.", a.Status, why)
+		l.Note = fmt.Sprintf("Release request %s is %s (%s).", a.Action, a.Status, cmp.Or(a.Detail, "no reason given"))
 	}
 	return l
 }
@@ -175,28 +169,29 @@ func (p *picture) workCredit(order, customer string) tools.Decision {
 		return line("needs_attention", "Blocked by the credit check, yet within the limit (exposure %s of %s %s). Ask why.", c.Exposure.Grouped(), c.CreditLimit.Grouped(), c.Currency)
 	}
 	a, asked := p.actions[order]
+	asked = asked && !a.again()
 	if why, refused := p.failed[CreateRequest+" "+order]; refused && !asked {
 		return line("needs_attention", "The release request was refused: %s", why)
 	}
 	if !asked {
 		return p.call(CreateRequest, map[string]string{"sales_order": order, "justification": justification(c)})
 	}
-	if a.Status == "pending" || a.Status == "approved" || a.Status == "executing" || a.Status == "unknown" {
+	if a.open() {
 		return line("waiting_for_approval", "Credit block, %s. Request %s waits for %s.", overLimit(c), a.Action, a.Role)
 	}
 	return p.update(a.planLine())
 }
 
 func overLimit(c exposureResult) string {
-	if c.CreditLimit.IsZero() {
-		return "no limit set"
+	if c.Percent == NoLimitText {
+		return NoLimitText
 	}
 	return c.Percent + "% over limit"
 }
 
 func justification(c exposureResult) string {
 	exposure := c.Exposure.Grouped() + " " + c.Currency
-	if c.CreditLimit.IsZero() {
+	if c.Percent == NoLimitText {
 		return fmt.Sprintf("Exposure %s with no credit limit set; %s decides.", exposure, c.ApproverRole)
 	}
 	return fmt.Sprintf("Exposure %s is %s%% over the %s %s limit; %s decides.", exposure, c.Percent, c.CreditLimit.Grouped(), c.Currency, c.ApproverRole)

@@ -2,6 +2,7 @@ package creditrelease
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,7 +133,7 @@ func (p *picture) item(id, status, note string) {
 }
 
 func (p *picture) action(a actionLine) {
-	if a.Status == "pending" || a.Status == "approved" || a.Status == "executing" || a.Status == "unknown" {
+	if a.open() {
 		p.actions[a.SalesOrder] = a
 		if a.Status == "pending" {
 			p.queued = append(p.queued, a.Action+" ("+a.Role+")")
@@ -145,6 +146,16 @@ func (p *picture) action(a actionLine) {
 	}
 }
 
+// open reports whether a waits for a person or for being carried out.
+func (a actionLine) open() bool {
+	return a.Status == "pending" || a.Status == "approved" || a.Status == "executing" || a.Status == "unknown"
+}
+
+// again reports whether a came to nothing through no decision of a person.
+func (a actionLine) again() bool {
+	return a.Status == "failed" || a.Status == "refused" || a.Status == "expired" || a.Status == "withdrawn"
+}
+
 func (p *picture) fact(tool string, args, result json.RawMessage) {
 	k := key(tool, args)
 	p.facts[k] = result
@@ -153,10 +164,18 @@ func (p *picture) fact(tool string, args, result json.RawMessage) {
 		return
 	}
 	var l listResult
-	if json.Unmarshal(result, &l) == nil {
-		p.listed, p.stale = &l, false
-		if !p.planned {
-			p.total = l.Count
+	if json.Unmarshal(result, &l) != nil {
+		return
+	}
+	p.listed, p.stale = &l, false
+	if !p.planned {
+		p.total = l.Count
+		return
+	}
+	for _, id := range l.New {
+		if p.items[id].Status != "todo" {
+			p.total, p.counts["todo"] = p.total+1, p.counts["todo"]+1
+			p.item(id, "todo", "")
 		}
 	}
 }
@@ -215,6 +234,7 @@ func (p *picture) observeRequest(x tools.Exchange) {
 
 func (p *picture) observePlan(x tools.Exchange) {
 	if x.Refused {
+		p.settled(x)
 		return
 	}
 	p.planned = true
@@ -251,6 +271,18 @@ func (p *picture) observePlan(x tools.Exchange) {
 		p.item(id, status, p.items[id].Note)
 	}
 	p.total = len(got.Plan)
+}
+
+// settledLine is how plan_update says that a request was decided while the run
+// went on.
+var settledLine = regexp.MustCompile(`the request (A[0-9]+) for sales order ([0-9]+) is ([a-z]+), so nothing waits`)
+
+// settled learns from a refused plan_update that there is nothing to wait for.
+func (p *picture) settled(x tools.Exchange) {
+	if m := settledLine.FindSubmatch(x.Result); m != nil {
+		id := string(m[2])
+		p.actions[id] = actionLine{Action: string(m[1]), SalesOrder: id, Status: string(m[3]), Detail: "decided while the run went on"}
+	}
 }
 
 // key names a question whatever the spelling of its arguments.

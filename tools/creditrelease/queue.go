@@ -28,7 +28,7 @@ func withOthers(w *tools.Writing, result any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("exposure result is a %T", result)
 	}
-	n, total, err := others(w, r.Customer, r.SalesOrder, w.Tx.Now())
+	n, total, err := others(w, r.Customer, r.SalesOrder, w.Asked)
 	if err != nil || n == 0 {
 		return r, err
 	}

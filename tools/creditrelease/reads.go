@@ -11,8 +11,10 @@ import (
 
 // Bounds of what a result shows.
 const (
-	listShown   = 20  // orders of a long list
-	reasonShown = 600 // characters of a block reason
+	listShown   = 20   // orders of a long list
+	reasonShown = 600  // characters of a block reason
+	nameShown   = 120  // of a name
+	rawKept     = 2000 // of a text with characters that the model does not see
 )
 
 type reads struct {
@@ -32,6 +34,7 @@ type listResult struct {
 	Count             int            `json:"count"`
 	Orders            []listedResult `json:"orders"`
 	Truncated         string         `json:"truncated,omitempty"`
+	New               []string       `json:"new,omitempty"` // since the list was read before; added by the set
 }
 
 type summaryResult struct {
@@ -127,11 +130,17 @@ func (r *reads) summary(ctx context.Context, ids []string) (tools.Found, error) 
 	if err != nil {
 		return tools.Found{}, failed("The order", err, nil)
 	}
+	var found tools.Found
+	s := summaryResult{SalesOrder: o.SalesOrder, Customer: o.Customer, CustomerName: tools.Limit(o.CustomerName, rawKept), NetValue: o.NetValue,
+		Currency: o.Currency, Blocked: o.Blocked, BlockReason: tools.Limit(o.BlockReason, rawKept)}
 	reason, hidden := tools.CleanForModel(o.BlockReason)
 	name, hiddenName := tools.CleanForModel(o.CustomerName)
-	return tools.Found{Hidden: hidden || hiddenName, Result: summaryResult{
-		SalesOrder: o.SalesOrder, Customer: o.Customer, CustomerName: tools.Limit(name, 120), NetValue: o.NetValue,
-		Currency: o.Currency, Blocked: o.Blocked, BlockReason: tools.Limit(reason, reasonShown)}}, nil
+	if hidden || hiddenName {
+		found.Raw = s
+	}
+	s.CustomerName, s.BlockReason = tools.Limit(name, nameShown), tools.Limit(reason, reasonShown)
+	found.Result = s
+	return found, nil
 }
 
 func (r *reads) exposure(ctx context.Context, ids []string) (tools.Found, error) {
@@ -177,14 +186,20 @@ func (r *reads) gaps(ctx context.Context, ids []string) (tools.Found, error) {
 	if err != nil {
 		return tools.Found{}, failed("The customer", err, nil)
 	}
-	name, hidden := tools.CleanForModel(c.Name)
-	g := gapsResult{Customer: c.Customer, Name: tools.Limit(name, 120), Missing: []string{}}
+	g := gapsResult{Customer: c.Customer, Name: tools.Limit(c.Name, rawKept), Missing: []string{}}
 	for _, f := range []struct{ name, value string }{{"street", c.Street}, {"postal_code", c.PostalCode}, {"city", c.City}, {"country", c.Country}} {
 		if f.value == "" {
 			g.Missing = append(g.Missing, f.name)
 		}
 	}
-	return tools.Found{Result: g, Hidden: hidden}, nil
+	var found tools.Found
+	name, hidden := tools.CleanForModel(c.Name)
+	if hidden {
+		found.Raw = g
+	}
+	g.Name = tools.Limit(name, nameShown)
+	found.Result = g
+	return found, nil
 }
 
 func retriesOf(s upstream.Stats) []tools.Retry {
