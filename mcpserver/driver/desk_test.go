@@ -19,7 +19,7 @@ import (
 // desk is everything a run needs, on real parts: a store, the sample world,
 // its register, the gate. Only time is ours.
 type desk struct {
-	t        *testing.T
+	t        testing.TB
 	store    *runstore.Store
 	world    *sampledata.World
 	backend  *sampledata.Backend
@@ -58,7 +58,7 @@ type deskOptions struct {
 	maxAge   time.Duration
 }
 
-func newDesk(t *testing.T, o deskOptions) *desk {
+func newDesk(t testing.TB, o deskOptions) *desk {
 	t.Helper()
 	d := &desk{t: t, store: o.store, clock: &fakeClock{now: time.Unix(1, 0)}, persons: map[string]approvalgate.Person{}}
 	var err error

@@ -52,18 +52,18 @@ func New(o Options) *Driver {
 type drive struct {
 	*Driver
 	id       string
-	run      *runstore.Run // as last saved
-	mark     time.Time     // active time is booked up to here
-	chars    int           // size of the present context
-	reserved runstore.Usage
-	compact  bool // the context is full
-	current  int  // number of the model call under way
-	cuts     int  // cut replies in a row
-	empties  int  // empty replies in a row
+	run      *runstore.Run  // as last saved
+	mark     time.Time      // active time is booked up to here
+	chars    int            // size of the present context
+	reserved runstore.Usage // for a model call that has not begun
+	compact  bool           // the context is full
+	current  int            // number of the model call under way
+	cuts     int            // cut replies in a row
+	empties  int            // empty replies in a row
 }
 
-// Drive works the run until it ends, and returns it as saved. The caller holds
-// the run's lease, see [Driver.take]; it is given back. A cancelled ctx stops
+// drive works the run until it ends, and returns it as saved. The caller holds
+// the run's lease, see [Driver.takeUp]; it is given back. A cancelled ctx stops
 // the run at a saved step with [runstore.StopInterrupted].
 func (d *Driver) drive(ctx context.Context, run *runstore.Run) (*runstore.Run, error) {
 	r := &drive{Driver: d, id: run.ID, run: run, mark: d.o.Clock()}
@@ -99,7 +99,6 @@ func (r *drive) segment(ctx context.Context) error {
 		if err != nil || r.run.Status != runstore.Running {
 			return err
 		}
-		r.reserved = runstore.Usage{}
 		if err := r.take(ctx, &conv, reply); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"orderdesk/approvalgate"
 	"orderdesk/runstore"
+	"orderdesk/tools"
 )
 
 // Outcome says what a resume came to before any model was asked.
@@ -42,7 +43,7 @@ func (d *Driver) Resume(ctx context.Context, id string, c Changes) (*runstore.Ru
 	var report approvalgate.CarryReport
 	run, err := d.takeUp(ctx, id, c)
 	if err != nil {
-		return run, Driven, report, err
+		return nil, Driven, report, err
 	}
 	if _, err := d.o.Gate.Expire(ctx, id); err != nil {
 		return run, Driven, report, errors.Join(err, d.giveBack(ctx, id, nil))
@@ -53,12 +54,7 @@ func (d *Driver) Resume(ctx context.Context, id string, c Changes) (*runstore.Ru
 	if err != nil {
 		return run, Driven, report, errors.Join(err, d.giveBack(ctx, id, nil))
 	}
-	ended := Driven
-	err = d.o.Store.Step(ctx, id, func(tx *runstore.Tx, r *runstore.Run) (err error) {
-		run = r
-		ended, err = d.ready(tx, r)
-		return err
-	})
+	run, ended, err := d.makeReady(ctx, id)
 	if err != nil || ended != Driven {
 		return run, ended, report, errors.Join(err, d.giveBack(ctx, id, &run))
 	}
@@ -74,7 +70,7 @@ func (d *Driver) takeUp(ctx context.Context, id string, c Changes) (*runstore.Ru
 			return err
 		}
 		r.Session = tx.Now()
-		if err := d.change(tx, r, c); err != nil {
+		if err := c.Apply(tx, r, d.o.Who); err != nil {
 			return err
 		}
 		run = r
@@ -83,8 +79,10 @@ func (d *Driver) takeUp(ctx context.Context, id string, c Changes) (*runstore.Ru
 	return run, err
 }
 
-// change applies and records a person's changes of the budget.
-func (d *Driver) change(tx *runstore.Tx, run *runstore.Run, c Changes) error {
+// Apply makes a person's changes and records them with who, old and new. The
+// next check of a budget goes by them, whoever drives the run. An error of
+// [runstore.Budget.Check] says that nothing was changed.
+func (c Changes) Apply(tx *runstore.Tx, run *runstore.Run, by tools.Principal) error {
 	type change struct {
 		What string `json:"what"`
 		Old  int    `json:"old"`
@@ -97,64 +95,73 @@ func (d *Driver) change(tx *runstore.Tx, run *runstore.Run, c Changes) error {
 			*l = runstore.Limit{Max: *v, Set: true}
 		}
 	}
-	b := &run.Budget
+	changed := run.Budget
+	b := &changed
 	set("model_calls", &b.ModelCalls, c.ModelCalls)
 	set("tool_calls", &b.ToolCalls, c.ToolCalls)
 	set("chars", &b.Chars, c.Chars)
 	set("seconds", &b.Seconds, c.Seconds)
 	set("compact_at", &b.CompactAt, c.CompactAt)
+	if err := changed.Check(); err != nil {
+		return err
+	}
+	run.Budget = changed
 	if c.Simulate != "" {
 		run.Source.Simulate = c.Simulate
 	}
 	if len(made) == 0 {
 		return nil
 	}
-	if err := tx.Trace(run, runstore.TraceBudget, map[string]any{"by": d.o.Who.Name, "changes": made}); err != nil {
+	if err := tx.Trace(run, runstore.TraceBudget, map[string]any{"by": by.Name, "changes": made}); err != nil {
 		return err
 	}
-	return tx.Audit(runstore.AuditEntry{What: "budget_changed", By: d.o.Who.Name, Run: run.ID}, made)
+	return tx.Audit(runstore.AuditEntry{What: "budget_changed", By: by.Name, Run: run.ID}, made)
+}
+
+// makeReady decides whether there is something to drive and makes the run
+// running if so. A done run's items that need attention are taken up again, a
+// bounded number per commit.
+func (d *Driver) makeReady(ctx context.Context, id string) (*runstore.Run, Outcome, error) {
+	var run *runstore.Run
+	ended, more := Driven, true
+	for reopening := false; more; reopening = true {
+		err := d.o.Store.Step(ctx, id, func(tx *runstore.Tx, r *runstore.Run) (err error) {
+			run, more = r, reopening || r.Status == runstore.Done
+			if !reopening {
+				if ended, err = d.ready(tx, r); err != nil || ended != Driven {
+					more = false
+					return err
+				}
+			}
+			if more {
+				more, err = d.o.Set.Reopen(tx, r)
+			}
+			return err
+		})
+		if err != nil {
+			return run, ended, err
+		}
+	}
+	return run, ended, nil
 }
 
 // ready decides whether there is something to drive and makes the run running
-// if so.
+// if so. A run that has work and no budget for it is stopped.
 func (d *Driver) ready(tx *runstore.Tx, run *runstore.Run) (Outcome, error) {
-	p := &run.Plan
-	attention := p.Count(runstore.NeedsAttention)
+	p, over := &run.Plan, run.Exhausted()
 	switch {
-	case run.Status == runstore.Done && attention == 0 && p.Decided == 0:
+	case run.Status == runstore.Done && p.Count(runstore.NeedsAttention) == 0 && p.Decided == 0:
 		return AlreadyDone, nil
 	case run.Status == runstore.Waiting && p.Decided == 0:
 		return StillWaiting, nil
-	case run.Exhausted() != nil:
+	case over != nil && (run.Status == runstore.Done || run.Status == runstore.Stopped):
 		return StillExhausted, nil
-	}
-	if run.Status == runstore.Done {
-		if err := reopen(tx, run); err != nil {
-			return Driven, err
-		}
+	case over != nil:
+		return StillExhausted, tools.StopRun(tx, run, over.StopReason())
 	}
 	run.Guard = runstore.Guard{}
 	run.Status, run.Stop = runstore.Running, nil
 	return Driven, tx.Trace(run, runstore.TraceResumed, map[string]string{"by": d.o.Who.Name})
-}
-
-// maxReopened bounds the items one resume takes up again.
-const maxReopened = 1000
-
-// reopen makes the items that need attention todo again: failures are not for
-// ever.
-func reopen(tx *runstore.Tx, run *runstore.Run) error {
-	items, err := tx.AttentionItems(run, maxReopened)
-	if err != nil {
-		return err
-	}
-	for _, it := range items {
-		it.Status = runstore.Todo
-		if err := tx.SetItem(run, it); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // giveBack releases the lease.

@@ -25,6 +25,7 @@ func (r *drive) ask(ctx context.Context, conv Conversation) (Reply, error) {
 	actx, cancel := context.WithTimeout(ctx, r.run.TimeLeft())
 	defer cancel()
 	stats, err := r.o.Service.Do(actx, func(ctx context.Context, _ int) (err error) {
+		r.reserved = runstore.Usage{} // from here on it counts, whatever becomes of it
 		reply, err = r.o.Model.Next(ctx, conv)
 		return err
 	})
@@ -34,13 +35,18 @@ func (r *drive) ask(ctx context.Context, conv Conversation) (Reply, error) {
 	if err == nil && len(stats.Waits) == 0 {
 		return reply, nil
 	}
-	return reply, r.recordModel(ctx, stats, err)
+	err = r.recordModel(ctx, stats, err)
+	r.reserved = runstore.Usage{}
+	return reply, err
 }
 
 // recordModel saves the retries of a model call and, if it failed for good,
 // why the run stops.
 func (r *drive) recordModel(ctx context.Context, stats upstream.Stats, failed error) error {
 	return r.step(ctx, func(tx *runstore.Tx, run *runstore.Run) error {
+		if stats.Attempts == 0 {
+			run.Refund(r.reserved)
+		}
 		run.Used.Retries += stats.Retries
 		for _, w := range stats.Waits {
 			retry := tools.Retry{Service: "model", Attempt: w.Attempt, WaitMS: w.Wait.Milliseconds(), Error: tools.Limit(w.Err, 200)}
@@ -102,7 +108,7 @@ func (r *drive) empty(ctx context.Context) error {
 	if r.empties++; r.empties >= maxEmpties {
 		return r.stop(ctx, &runstore.StopReason{Code: runstore.StopEmptyReply, Message: "the model sent empty replies"})
 	}
-	return r.again(ctx)
+	return r.again(ctx, "empty reply")
 }
 
 // cut handles a reply whose end is missing: nothing of it is carried out, and
@@ -116,12 +122,18 @@ func (r *drive) cut(ctx context.Context, conv *Conversation, reply Reply) error 
 		r.add(conv, tools.Exchange{Call: c, Refused: true, Result: json.RawMessage(
 			`{"error":"Your output was cut off, so this call was not carried out. Send it again with less in it."}`)})
 	}
-	return r.again(ctx)
+	return r.again(ctx, "cut-off reply")
 }
 
-// again reserves another call of the same context.
-func (r *drive) again(ctx context.Context) error {
-	return r.step(ctx, r.reserveNext)
+// again reserves another call of the same context after a useless reply.
+func (r *drive) again(ctx context.Context, why string) error {
+	return r.step(ctx, func(tx *runstore.Tx, run *runstore.Run) error {
+		run.Used.Retries++
+		if err := tx.Trace(run, runstore.TraceRetry, tools.Retry{Service: "model", Attempt: 1, Error: why}); err != nil {
+			return err
+		}
+		return r.reserveNext(tx, run)
+	})
 }
 
 // reserveNext reserves the next call of the segment, unless the context is
@@ -151,7 +163,7 @@ func size(x tools.Exchange) int {
 func (r *drive) calls(ctx context.Context, conv *Conversation, calls []tools.Call) error {
 	for i, c := range calls {
 		if r.run.Status != runstore.Running {
-			r.add(conv, tools.Exchange{Call: c, Refused: true, Result: json.RawMessage(`{"error":"Not carried out: the run has stopped."}`)})
+			r.skip(conv, c)
 			continue
 		}
 		if err := r.one(ctx, conv, c, i == len(calls)-1); err != nil {
@@ -162,6 +174,26 @@ func (r *drive) calls(ctx context.Context, conv *Conversation, calls []tools.Cal
 		r.o.Crash()
 	}
 	return nil
+}
+
+// skip answers a call of a run that has stopped.
+func (r *drive) skip(conv *Conversation, c tools.Call) {
+	why := r.run.Stop
+	if why == nil {
+		why = &runstore.StopReason{Message: "the run is " + string(r.run.Status)}
+	}
+	res := tools.Stopped(why)
+	r.add(conv, tools.Exchange{Call: repeatable(c), Result: res.JSON, Refused: true})
+	r.o.Observe(Event{Kind: CallAnswered, Call: r.current, Tool: c.Name, Args: string(c.Args), Result: string(res.JSON), Refused: true}, r.run)
+}
+
+// repeatable is c as it may be sent again as part of a conversation: broken
+// arguments would make every later request fail.
+func repeatable(c tools.Call) tools.Call {
+	if !json.Valid(c.Args) {
+		c.Args = json.RawMessage("{}")
+	}
+	return c
 }
 
 func (r *drive) one(ctx context.Context, conv *Conversation, c tools.Call, last bool) error {
@@ -183,7 +215,7 @@ func (r *drive) one(ctx context.Context, conv *Conversation, c tools.Call, last 
 		return err
 	}
 	r.mark = r.mark.Add(res.Booked)
-	conv.History = append(conv.History, tools.Exchange{Call: c, Result: res.JSON, Refused: res.Refused})
+	conv.History = append(conv.History, tools.Exchange{Call: repeatable(c), Result: res.JSON, Refused: res.Refused})
 	for _, retry := range res.Retries {
 		r.o.Observe(Event{Kind: Retried, Call: call, Retry: retry}, r.run)
 	}
