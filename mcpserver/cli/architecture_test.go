@@ -52,6 +52,7 @@ func blueprint() plan {
 		folders: []string{".", "mcpserver", "tools", "approvalgate", "runstore"},
 		owners: map[string]string{
 			"github.com/dgraph-io/badger/v4":           "runstore",
+			"github.com/klauspost/compress":            "runstore",
 			"github.com/gofrs/flock":                   "runstore",
 			"golang.org/x/sys":                         "runstore",
 			"github.com/gowebpki/jcs":                  "approvalgate",
