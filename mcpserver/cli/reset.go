@@ -30,8 +30,8 @@ func (a *app) resetCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) reset(ctx context.Context, s *Settings, _ []string) error {
-	if err := runstore.Remove(ctx, s.DataDir); err != nil {
+func (a *app) reset(_ context.Context, s *Settings, _ []string) error {
+	if err := runstore.Remove(s.DataDir); err != nil {
 		return storeError(err, s.DataDir)
 	}
 	if err := os.RemoveAll(registerDir(s)); err != nil {
