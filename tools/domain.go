@@ -106,7 +106,8 @@ type Read struct {
 	// of class Business is shown to the model as it is.
 	Fetch func(ctx context.Context, ids []string) (Found, error)
 	// Enrich completes a fetched result with what the store knows, in the
-	// transaction that records it; nil: the result is recorded as fetched.
+	// transaction that records it; nil: the result is recorded as fetched. A
+	// [*FetchError] is the answer, like one of Fetch. It must not write.
 	Enrich func(w *Writing, result any) (any, error)
 	// Subjects lists what the result is about, so that earlier notes on it
 	// can be shown beside it.

@@ -106,7 +106,9 @@ func (c *fetching) record(tx *runstore.Tx, run *runstore.Run, found Found, ferr 
 	}
 	out, err := c.enrich(tx, run, found.Result)
 	if err != nil {
-		return Result{}, err
+		res, err := c.recordFailure(tx, run, err)
+		res.Retries = found.Retries
+		return res, err
 	}
 	raw, err := marshal(out)
 	if err != nil {

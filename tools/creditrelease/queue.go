@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"orderdesk/approvalgate"
 	"orderdesk/runstore"
@@ -34,7 +35,7 @@ func withOthers(w *tools.Writing, result any) (any, error) {
 	}
 	j, err := Judge(r.standing(total))
 	if err != nil {
-		return nil, err
+		return nil, notComputed(r.SalesOrder, err, nil)
 	}
 	r.OtherRequests, r.OthersTotal, r.ApproverRole = n, total, j.Role
 	return r, nil
@@ -87,7 +88,7 @@ func queueRelease(w *tools.Writing) (any, error) {
 	}
 	j, err := Judge(credit.standing(total))
 	if err != nil {
-		return nil, err
+		return nil, tools.Refusef("%s", notComputed(order, err, nil).Text)
 	}
 	if j.Role == "" {
 		return nil, tools.Refusef("Order %s is within the credit limit; no release request is needed. Set it to needs_attention: it is blocked all the same.", order)
@@ -102,10 +103,25 @@ func queueRelease(w *tools.Writing) (any, error) {
 		Evidence: sealedEvidence(summary, credit, j, n, total, readAt),
 	})
 	if err != nil {
-		return nil, err
+		return nil, notQueued(order, err)
 	}
 	w.Unchanged = q.Existing
 	return queuedAnswer(q), nil
+}
+
+// notQueued turns the gate's no to this one request into an answer for the
+// model: one order that cannot be queued does not stop the list.
+func notQueued(order string, err error) error {
+	var full *approvalgate.GroupFullError
+	var unsealed *approvalgate.SealError
+	switch {
+	case errors.As(err, &full):
+		return tools.Refusef("Order %s was not queued: customer %s has %d open requests already; people must decide some first. Set it to needs_attention.",
+			order, full.Group, full.Max)
+	case errors.As(err, &unsealed):
+		return tools.Refusef("Order %s was not queued: %s. Set it to needs_attention.", order, unsealed)
+	}
+	return err
 }
 
 // evidence finds the fresh facts a request must rest on.
@@ -134,7 +150,7 @@ func evidence(w *tools.Writing, order string) (s summaryResult, c exposureResult
 
 func sealedEvidence(s summaryResult, c exposureResult, j Judgement, n int, total Amount, readAt time.Time) map[string]string {
 	e := map[string]string{
-		"customer": s.Customer, "customer_name": s.CustomerName, "block_reason": s.BlockReason,
+		"customer": s.Customer, "customer_name": evidenceText(s.CustomerName), "block_reason": evidenceText(s.BlockReason),
 		"net_value": s.NetValue.String(), "open_items": c.OpenItems.String(), "credit_limit": c.CreditLimit.String(),
 		"exposure": j.Exposure.String(), "percent_over_limit": j.Percent, "currency": c.Currency,
 		"read_at": readAt.UTC().Format(time.RFC3339),
@@ -144,6 +160,17 @@ func sealedEvidence(s summaryResult, c exposureResult, j Judgement, n int, total
 		e["cumulated_exposure"], e["cumulated_percent"] = j.CumulatedExposure.String(), j.CumulatedPercent
 	}
 	return e
+}
+
+// evidenceText is a text from outside as it may be sealed: one line of at most
+// 200 characters that people see, blanks of all kinds as one kind.
+func evidenceText(s string) string {
+	return cut(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Zs, r) || r == '\u2800' { // the Braille blank
+			return ' '
+		}
+		return r
+	}, s), 200)
 }
 
 type queued struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"orderdesk/tools"
 	"orderdesk/tools/upstream"
@@ -138,7 +139,7 @@ func (r *reads) summary(ctx context.Context, ids []string) (tools.Found, error) 
 	if hidden || hiddenName {
 		found.Raw = s
 	}
-	s.CustomerName, s.BlockReason = tools.Limit(name, nameShown), tools.Limit(reason, reasonShown)
+	s.CustomerName, s.BlockReason = bounded(name, nameShown), bounded(reason, reasonShown)
 	found.Result = s
 	return found, nil
 }
@@ -150,12 +151,17 @@ func (r *reads) exposure(ctx context.Context, ids []string) (tools.Found, error)
 	}
 	j, err := Judge(s)
 	if err != nil {
-		return tools.Found{}, &tools.FetchError{Business: true, Retries: retries, Err: err,
-			Text: fmt.Sprintf("The exposure of order %s cannot be computed: %s. Set this order to needs_attention.", ids[1], err)}
+		return tools.Found{}, notComputed(ids[1], err, retries)
 	}
 	return tools.Found{Retries: retries, Result: exposureResult{
 		Customer: ids[0], SalesOrder: ids[1], CreditLimit: s.Limit, OpenItems: s.OpenItems, NetValue: s.NetValue,
 		Exposure: j.Exposure, Currency: s.Currency, Percent: j.Percent, ApproverRole: j.Role}}, nil
+}
+
+// notComputed says that the rule has no answer for an order.
+func notComputed(order string, err error, retries []tools.Retry) *tools.FetchError {
+	return &tools.FetchError{Business: true, Retries: retries, Err: err,
+		Text: fmt.Sprintf("The exposure of order %s cannot be computed: %s. Set this order to needs_attention.", order, err)}
 }
 
 // standing reads what the role rule needs for one order of one customer.
@@ -197,9 +203,23 @@ func (r *reads) gaps(ctx context.Context, ids []string) (tools.Found, error) {
 	if hidden {
 		found.Raw = g
 	}
-	g.Name = tools.Limit(name, nameShown)
+	g.Name = bounded(name, nameShown)
 	found.Result = g
 	return found, nil
+}
+
+// bounded cuts text to n characters as a briefing shows them: one that is
+// escaped there counts as its escape, so that no text, whatever is in it, fills
+// a model's context.
+func bounded(text string, n int) string {
+	fit, size := 0, 0
+	for _, r := range text {
+		if size += utf8.RuneCountInString(tools.Quote(string(r))) - len(`""`); size > n {
+			break
+		}
+		fit++
+	}
+	return tools.Limit(text, fit)
 }
 
 func retriesOf(s upstream.Stats) []tools.Retry {
