@@ -228,27 +228,33 @@ func TestCrashAtEveryCommit(t *testing.T) {
 	if !strings.Contains(undisturbed.told, "REQ-0002 /A3") || strings.Contains(undisturbed.told, "REQ-0003") {
 		t.Fatalf("the undisturbed run:\n%s\nwant two requests", undisturbed.told)
 	}
-	for n := 1; n <= int(undisturbed.commits); n++ {
-		at := func(i int) error {
-			if i == n {
-				return errLost
+	for name, hook := range map[string]func(func(int) error) runstore.Options{
+		"lost":    func(at func(int) error) runstore.Options { return runstore.Options{OnCommit: at} },
+		"unheard": func(at func(int) error) runstore.Options { return runstore.Options{AfterCommit: at} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n := 1; n <= int(undisturbed.commits); n++ {
+				l := newLife(t, world)
+				err := l.process(hook(func(i int) error {
+					if i == n {
+						return errLost
+					}
+					return nil
+				}))
+				if !errors.Is(err, errLost) {
+					t.Fatalf("commit %d: %v, want the process to die", n, err)
+				}
+				if err := l.process(runstore.Options{}); err != nil {
+					t.Errorf("commit %d: the next process: %v", n, err)
+				}
+				if l.told != undisturbed.told {
+					t.Errorf("commit %d:\n%s\nundisturbed:\n%s", n, l.told, undisturbed.told)
+				}
 			}
-			return nil
-		}
-		for name, o := range map[string]runstore.Options{"lost": {OnCommit: at}, "unheard": {AfterCommit: at}} {
-			l := newLife(t, world)
-			if err := l.process(o); !errors.Is(err, errLost) {
-				t.Fatalf("commit %d %s: %v, want the process to die", n, name, err)
-			}
-			if err := l.process(runstore.Options{}); err != nil {
-				t.Errorf("commit %d %s: the next process: %v", n, name, err)
-			}
-			if l.told != undisturbed.told {
-				t.Errorf("commit %d %s:\n%s\nundisturbed:\n%s", n, name, l.told, undisturbed.told)
-			}
-		}
+			t.Logf("%d commits", undisturbed.commits)
+		})
 	}
-	t.Logf("%d commits, each lost and each unheard", undisturbed.commits)
 }
 
 // TestAnswerOfTheReceiverLost reaches the receiver, whose answer is lost, and

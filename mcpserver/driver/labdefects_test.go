@@ -176,7 +176,14 @@ func TestLabDefect_memory_bricks(t *testing.T) {
 				who = "10051"
 			}
 			_, err := tx.AddNote(runstore.Note{Subject: runstore.Subject{Kind: "customer", ID: who, Text: "customer " + who},
-				Text: strings.Repeat("long ", 50), Author: "os:clerk", Run: "20240101-000000-00000000", Expires: tx.Now().Add(1e15)})
+				Text: strings.Repeat("\"", tools.MaxNote), Author: "os:clerk", Run: "20240101-000000-00000000", Expires: tx.Now().Add(1e15)})
+			if err != nil {
+				return err
+			}
+		}
+		for i := range 9 {
+			_, err := tx.AddNote(runstore.Note{Subject: runstore.Subject{Kind: "sales_order", ID: "4723", Text: "sales order 4723"},
+				Text: strings.Repeat("\\", tools.MaxNote-1) + fmt.Sprint(i), Author: strings.Repeat("x", 60), Run: "20240101-000000-00000000", Expires: tx.Now().Add(1e15)})
 			if err != nil {
 				return err
 			}
@@ -560,4 +567,42 @@ func TestLabDefect_new_orders_unseen(t *testing.T) {
 		t.Errorf("4723, blocked again: %+v (run %s, %+v); want it worked again", it, run.Status, run.Stop)
 	}
 	d.consistent(run.ID)
+}
+
+// TestHostileTexts fills every text that goes into a briefing with as much as
+// it takes: the run is worked to its end all the same.
+func TestHostileTexts(t *testing.T) {
+	quotes := func(n int) string { return strings.Repeat(`"`, n) }
+	d := oneOrder(t, func(w *genWorld) {
+		o := *w.order("4711")
+		for i := range 4 {
+			o.SalesOrder = fmt.Sprint(4801 + i)
+			w.Orders = append(w.Orders, o)
+		}
+		for i := range w.Orders {
+			if r := &w.Orders[i]; r.Blocked {
+				r.BlockReason += " " + quotes(4000)
+			}
+		}
+		for i := range w.Customers {
+			w.Customers[i].Name = quotes(200)
+		}
+	})
+	run := d.begin(runstore.Budget{ModelCalls: limit(200), ToolCalls: limit(200)})
+	d.must(run, list)
+	for _, order := range []string{"4723", "4725", "4740", "4801", "4802"} {
+		d.must(run, planned(order, "needs_attention", quotes(200)))
+	}
+	d.must(run, summary, exposure, request, planned("4711", "waiting_for_approval", quotes(200)))
+	if err := d.decide(d.person("Maria Weber", "CREDIT_MANAGER"), run, "A1", false, quotes(300)); err != nil {
+		t.Fatal(err)
+	}
+	d.remember(quotes(300), time.Hour)
+	got, _ := d.resume(run, driver.Changes{})
+	if got.Status != runstore.Waiting || got.Plan.Count(runstore.Todo) != 0 {
+		t.Errorf("run: %s (%+v), want waiting", got.Status, got.Stop)
+	}
+	if text := d.briefing(run); len(text) > runstore.DefaultCompactAt*3/4 {
+		t.Errorf("the briefing has %d bytes:\n%s", len(text), text)
+	}
 }

@@ -47,7 +47,7 @@ type Event struct {
 	Result   string
 	Refused  bool
 	Recorded bool   // answered from what was read before
-	Text     string // answer; reason of a stop
+	Text     string // answer; what became of an action that was carried out
 	Before   int    // characters, for a compaction
 	After    int
 	Retry    tools.Retry

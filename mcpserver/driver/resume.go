@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -49,7 +50,7 @@ func (d *Driver) Resume(ctx context.Context, id string, c Changes) (*runstore.Ru
 		return run, Driven, report, errors.Join(err, d.giveBack(ctx, id, nil))
 	}
 	report, err = d.o.Gate.CarryOut(ctx, id, d.o.Store.Instance(), func(a runstore.Action) {
-		d.o.Observe(Event{Kind: CarriedOut, Text: a.ID}, run)
+		d.o.Observe(Event{Kind: CarriedOut, Text: carriedText(a)}, run)
 	})
 	if err != nil {
 		return run, Driven, report, errors.Join(err, d.giveBack(ctx, id, nil))
@@ -60,6 +61,18 @@ func (d *Driver) Resume(ctx context.Context, id string, c Changes) (*runstore.Ru
 	}
 	run, err = d.drive(ctx, run)
 	return run, ended, report, err
+}
+
+// carriedText says what became of an action: "A1 executed (REQ-0001)".
+func carriedText(a runstore.Action) string {
+	text := a.ID + " " + string(a.Status)
+	if a.Outcome == nil {
+		return text
+	}
+	if how := cmp.Or(a.Outcome.Reference, a.Outcome.Detail); how != "" {
+		text += " (" + how + ")"
+	}
+	return text
 }
 
 // takeUp acquires the lease and applies what a person changed.
@@ -160,7 +173,7 @@ func (d *Driver) ready(tx *runstore.Tx, run *runstore.Run) (Outcome, error) {
 		return StillExhausted, tools.StopRun(tx, run, over.StopReason())
 	}
 	run.Guard = runstore.Guard{}
-	run.Status, run.Stop = runstore.Running, nil
+	run.Status, run.Stop, run.Answer = runstore.Running, nil, ""
 	return Driven, tx.Trace(run, runstore.TraceResumed, map[string]string{"by": d.o.Who.Name})
 }
 
