@@ -34,11 +34,14 @@ func (e *DamagedError) Error() string {
 
 // VersionError says that the store, or a record in it, was written by a newer
 // program. Nothing was changed.
-type VersionError struct{ Have, Know int }
+type VersionError struct {
+	Path       string // file, directory or record key
+	Have, Know int    // formats
+}
 
-// Error names both versions.
+// Error names the path and both versions.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("the store has format %d; this program knows up to %d; nothing was changed", e.Have, e.Know)
+	return fmt.Sprintf("%s has format %d; this program knows up to %d; nothing was changed", e.Path, e.Have, e.Know)
 }
 
 // LockedError says that another process holds the store and does not answer,

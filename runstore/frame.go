@@ -66,7 +66,7 @@ func unseal(key string, raw []byte) ([]byte, error) {
 		return nil, &DamagedError{Path: key, What: "record fails its checksum"}
 	}
 	if v := int(raw[0]); v != recordVersion {
-		return nil, &VersionError{Have: v, Know: recordVersion}
+		return nil, &VersionError{Path: key, Have: v, Know: recordVersion}
 	}
 	if n := binary.BigEndian.Uint32(raw[1:]); int64(n) != int64(len(body)-frameHead) {
 		return nil, &DamagedError{Path: key, What: "record has a wrong length"}

@@ -77,7 +77,7 @@ func newSentinel(o Options) (*sentinel, error) {
 		return nil, err
 	}
 	if left, err := os.ReadDir(filepath.Join(o.Dir, dbName)); err == nil && len(left) > 0 {
-		return nil, &DamagedError{Path: filepath.Join(o.Dir, sentinelName), What: "it is missing beside a database"}
+		return nil, errNoSentinel(o.Dir)
 	}
 	s := &sentinel{Format: CurrentFormat, ID: randomID(), Created: o.Clock().UTC()}
 	return s, s.save(o.Dir)
@@ -175,7 +175,7 @@ func checkIdentity(db *badger.DB, s *sentinel) error {
 		return &DamagedError{Path: dbName, What: "the database belongs to another store"}
 	}
 	if id.Format > CurrentFormat {
-		return &VersionError{Have: id.Format, Know: CurrentFormat}
+		return &VersionError{Path: dbName, Have: id.Format, Know: CurrentFormat}
 	}
 	return nil
 }

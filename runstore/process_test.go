@@ -143,13 +143,10 @@ func TestSTA15_KillInAWriteLoop(t *testing.T) {
 	}
 }
 
-// Several stores of one directory in one process: one owns it, all count, and
-// in the middle of it the owner ends.
-func TestTakeOverWithinAProcess(t *testing.T) {
-	const stores, writers, each = 4, 4, 60
-	dir := t.TempDir()
-	var all []*Store
-	for i := range stores {
+// storesOf opens n stores of one directory. The first owns it.
+func storesOf(t *testing.T, dir string, n int) (all []*Store) {
+	t.Helper()
+	for i := range n {
 		s := openTest(t, Options{Dir: dir, Command: fmt.Sprint("store ", i), NoSync: true})
 		if _, command, self := s.Owner(); self != (i == 0) || command != "store 0" {
 			t.Errorf("store %d: owner %q, itself %v", i, command, self)
@@ -159,6 +156,14 @@ func TestTakeOverWithinAProcess(t *testing.T) {
 			t.Errorf("store %d has another id", i)
 		}
 	}
+	return all
+}
+
+// Several stores of one directory in one process: one owns it, all count, and
+// in the middle of it the owner ends.
+func TestTakeOverWithinAProcess(t *testing.T) {
+	const stores, writers, each = 4, 4, 60
+	all := storesOf(t, t.TempDir(), stores)
 	var wg sync.WaitGroup
 	var closed, acked atomic.Int64
 	work := func(s *Store, name string) {
@@ -256,14 +261,21 @@ func TestSettle(t *testing.T) {
 		}
 		return done
 	}
-	if err := apply(); err != nil || !ask(1) || !ask(1) {
-		t.Fatalf("applied commit: %v, or not found", err)
+	if err := apply(); err != nil {
+		t.Fatalf("applied commit: %v", err)
+	}
+	for range 2 {
+		if !ask(1) {
+			t.Error("an applied commit is not found")
+		}
 	}
 	if err := apply(); !errors.Is(err, errStale) {
 		t.Errorf("applied again: %v, want errStale", err)
 	}
-	if ask(2) || ask(2) {
-		t.Error("a commit that never came is taken as applied")
+	for range 2 {
+		if ask(2) {
+			t.Error("a commit that never came is taken as applied")
+		}
 	}
 	c.N, c.Last = 2, 1
 	if err := apply(); !errors.Is(err, errStale) {
@@ -374,7 +386,7 @@ func TestRemoteCancelled(t *testing.T) {
 
 func TestRemoteErrors(t *testing.T) {
 	for _, want := range []error{
-		&DamagedError{Path: "a", What: "b"}, &VersionError{Have: 3, Know: 2}, &DiskFullError{Dir: "d", Free: 7},
+		&DamagedError{Path: "a", What: "b"}, &VersionError{Path: "c", Have: 3, Know: 2}, &DiskFullError{Dir: "d", Free: 7},
 	} {
 		if got := toWire(fmt.Errorf("around: %w", want)).error(); got.Error() != want.Error() {
 			t.Errorf("got %v, want %v", got, want)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dgraph-io/badger/v4"
 )
 
 // CurrentFormat is the store format this program writes. Older ones are
@@ -54,7 +56,7 @@ func readSentinel(dir string) (*sentinel, error) {
 		return nil, &DamagedError{Path: path, What: "it does not decode"}
 	}
 	if s.Format > CurrentFormat {
-		return nil, &VersionError{Have: s.Format, Know: CurrentFormat}
+		return nil, &VersionError{Path: path, Have: s.Format, Know: CurrentFormat}
 	}
 	if _, err := strconv.ParseUint(s.ID, 16, 64); err != nil || len(s.ID) != 16 || s.Format < 1 {
 		return nil, &DamagedError{Path: path, What: "it has no valid store id or format"}
@@ -78,7 +80,7 @@ func (s *sentinel) magic() uint16 {
 }
 
 // checkForeign refuses a directory without sentinel that holds what is not
-// ours. Names with a leading dot and lost+found are nobody's.
+// ours. Beside a database it is the sentinel that is missing. Names with a leading dot and lost+found are nobody's.
 func checkForeign(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,10 +91,17 @@ func checkForeign(dir string) error {
 	}
 	for _, e := range entries {
 		if n := e.Name(); !ours(n) {
+			if _, err := os.Stat(filepath.Join(dir, dbName, badger.ManifestFilename)); err == nil {
+				return errNoSentinel(dir)
+			}
 			return &DirError{Dir: dir, Cause: fmt.Errorf("it is not empty and not a store: it holds %q", n)}
 		}
 	}
 	return nil
+}
+
+func errNoSentinel(dir string) error {
+	return &DamagedError{Path: filepath.Join(dir, sentinelName), What: "it is missing beside a database"}
 }
 
 func ours(name string) bool {

@@ -113,7 +113,7 @@ func toWire(err error) *wireError {
 	case errors.As(err, &d):
 		return &wireError{Kind: "damaged", Path: d.Path, Text: d.What}
 	case errors.As(err, &v):
-		return &wireError{Kind: "version", Have: v.Have, Know: v.Know}
+		return &wireError{Kind: "version", Path: v.Path, Have: v.Have, Know: v.Know}
 	case errors.As(err, &f):
 		return &wireError{Kind: "full", Path: f.Dir, Free: f.Free}
 	case errors.Is(err, ErrFailed):
@@ -129,7 +129,7 @@ func (w *wireError) error() error {
 	case "damaged":
 		return &DamagedError{Path: w.Path, What: w.Text}
 	case "version":
-		return &VersionError{Have: w.Have, Know: w.Know}
+		return &VersionError{Path: w.Path, Have: w.Have, Know: w.Know}
 	case "full":
 		return &DiskFullError{Dir: w.Path, Free: w.Free}
 	case "failed":
