@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,12 +53,22 @@ func fsyncLoop(b *testing.B, f *os.File, n int) time.Duration {
 	return time.Since(start)
 }
 
+// benchHeader, benchItem and benchEntry have the sizes of what a run over 400
+// items leaves in a store: header 1.2 KB, plan item 200 B, fact 360 B, trace
+// entry 270 B.
 type benchHeader struct {
 	ID     string    `json:"id"`
 	Steps  int       `json:"steps"`
 	At     time.Time `json:"at"`
 	Counts [24]int   `json:"counts"`
 	Text   string    `json:"text"`
+}
+
+type benchItem struct {
+	Pos    int    `json:"pos"`
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	Note   string `json:"note"`
 }
 
 type benchEntry struct {
@@ -67,52 +78,88 @@ type benchEntry struct {
 	Result string            `json:"result"`
 }
 
-// benchStep is a typical step: it reads a header, a plan item and a fact and
-// writes header, item and a trace entry; 0.3 to 1.2 KB each.
-func benchStep(run string, n int) func(*Tx) error {
-	return func(tx *Tx) error {
-		var h benchHeader
-		var item, fact benchEntry
-		keys := [3]Key{NewKey("bench", run), NewKey("item", run, Seq(n%500)), NewKey("fact", run, Seq(n%500))}
-		for i, v := range [3]any{&h, &item, &fact} {
-			if err := tx.Get(keys[i], v); err != nil && !errors.Is(err, ErrNotFound) {
+const benchItems = 500 // of a run
+
+// benchRun is a run whose plan is there.
+func benchRun(b *testing.B, s *Store, run string) {
+	err := s.Update(context.Background(), func(tx *Tx) error {
+		for i := range benchItems {
+			it := benchItem{Pos: i, ID: Seq(i), Status: "todo", Note: text(100)}
+			if err := tx.Put(NewKey("item", run, Seq(i)), it); err != nil {
 				return err
 			}
 		}
-		h.ID, h.At, h.Text = run, tx.Now(), text(600)
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// benchStep is a typical step, a tool call whose answer is recorded: it reads
+// header, plan item and a fact that is not there yet, and writes header, fact
+// and trace entry.
+func benchStep(run string, n int) func(*Tx) error {
+	return func(tx *Tx) error {
+		var h benchHeader
+		var item benchItem
+		var fact benchEntry
+		factKey := NewKey("fact", run, Seq(n))
+		if err := tx.Get(NewKey("bench", run), &h); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if err := tx.Get(NewKey("item", run, Seq(n%benchItems)), &item); err != nil {
+			return err
+		}
+		if err := tx.Get(factKey, &fact); !errors.Is(err, ErrNotFound) {
+			return errors.Join(err, errors.New("the fact is there"))
+		}
+		h.ID, h.At, h.Text = run, tx.Now(), text(1000)
 		h.Steps++
-		item = benchEntry{Seq: n, At: tx.Now(), Result: text(200)}
-		trace := benchEntry{Seq: n, At: tx.Now(), Args: map[string]string{"a": "4711", "b": "note"}, Result: text(900)}
-		return errors.Join(tx.Put(keys[0], h), tx.Put(keys[1], item), tx.Put(NewKey("trace", run, Seq(n)), trace))
+		fact = benchEntry{Seq: n, At: tx.Now(), Args: map[string]string{"id": item.ID}, Result: text(260)}
+		trace := benchEntry{Seq: n, At: tx.Now(), Args: map[string]string{"id": item.ID}, Result: text(170)}
+		return errors.Join(tx.Put(NewKey("bench", run), h), tx.Put(factKey, fact), tx.Put(NewKey("trace", run, Seq(n)), trace))
 	}
 }
 
-func text(n int) string {
-	const s = "Exposure over the limit; one sentence as a tool result would have it, with numbers 1234567890 in it. "
-	b := make([]byte, 0, n+len(s))
-	for len(b) < n {
-		b = append(b, s...)
-	}
-	return string(b[:n])
+// text is n bytes of text, at most 64 KiB.
+func text(n int) string { return benchText[:n] }
+
+var benchText = strings.Repeat("Exposure over the limit; a sentence as a tool result has it, with 1234567890 in it. ", 800)
+
+// benchWork is a store and the steps its runs have made.
+type benchWork struct {
+	*testing.B
+	store *Store
+	at    []int // step of each run
 }
 
-func steps(b *testing.B, s *Store, writers, n int, from *atomic.Int64) time.Duration {
+func newBenchWork(b *testing.B, s *Store, runs int) *benchWork {
+	for w := range runs {
+		benchRun(b, s, benchName(w))
+	}
+	return &benchWork{B: b, store: s, at: make([]int, runs)}
+}
+
+func benchName(w int) string { return "run-" + Seq(w) }
+
+// steps makes n durable steps in all with several writers, each on its run.
+func (b *benchWork) steps(writers, n int) time.Duration {
 	start := time.Now()
 	var wg sync.WaitGroup
-	last := from.Load() + int64(n)
+	var made atomic.Int64
 	for w := range writers {
 		wg.Go(func() {
-			run := "run-" + Seq(w)
-			for i := from.Add(1); i <= last; i = from.Add(1) {
-				if err := s.Update(context.Background(), benchStep(run, int(i))); err != nil {
+			for made.Add(1) <= int64(n) {
+				if err := b.store.Update(context.Background(), benchStep(benchName(w), b.at[w])); err != nil {
 					b.Error(err)
 					return
 				}
+				b.at[w]++
 			}
 		})
 	}
 	wg.Wait()
-	from.Store(last)
 	return time.Since(start)
 }
 
@@ -149,20 +196,96 @@ func benchDurable(b *testing.B, writers int) {
 		b.Fatal(err)
 	}
 	defer f.Close()
+	work := newBenchWork(b, s, writers)
+	before := s.Commits()
 	var loop, one, many time.Duration
-	var from atomic.Int64
 	const round = 64
 	done, rounds := 0, 0
 	for ; done < b.N; rounds++ {
 		loop += fsyncLoop(b, f, round)
-		one += steps(b, s, 1, round, &from)
+		one += work.steps(1, round)
 		n := round * writers
-		many += steps(b, s, writers, n, &from)
+		many += work.steps(writers, n)
 		done += n
 	}
 	perStep := many.Seconds() / float64(done)
 	b.ReportMetric(1/perStep, "steps/s")
 	b.ReportMetric(loop.Seconds()/float64(rounds*round)/perStep, "x_fsync")
 	b.ReportMetric(one.Seconds()/float64(rounds*round)/perStep, "x_one")
-	b.ReportMetric(float64(s.Commits())/float64(done+rounds*round), "syncs/step")
+	b.ReportMetric(float64(s.Commits()-before)/float64(done+rounds*round), "syncs/step")
+}
+
+// BenchmarkReopen is the time to the first durable step of a store of 4,000
+// steps that was closed, and of one that was killed.
+func BenchmarkReopen(b *testing.B) {
+	dir := filepath.Join(benchDir(b), "store")
+	killed := filepath.Join(filepath.Dir(dir), "killed")
+	s := benchStore(b, Options{Dir: dir, NoSync: true})
+	newBenchWork(b, s, 8).steps(8, 4000)
+	copyTree(b, killed, dir) // what a kill would leave
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("closed", func(b *testing.B) {
+		for b.Loop() {
+			benchOpen(b, dir)
+		}
+	})
+	b.Run("killed", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			b.StopTimer()
+			at := filepath.Join(filepath.Dir(dir), Seq(i))
+			copyTree(b, at, killed)
+			b.StartTimer()
+			benchOpen(b, at)
+		}
+	})
+}
+
+// benchOpen opens a store and makes one step.
+func benchOpen(b *testing.B, dir string) {
+	s, err := Open(context.Background(), Options{Dir: dir})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Update(context.Background(), count("bench")); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.StartTimer()
+}
+
+// BenchmarkRemoteSteps is one writer that works through another process's
+// store, here within one process, against one that owns it.
+func BenchmarkRemoteSteps(b *testing.B) {
+	dir := filepath.Join(benchDir(b), "store")
+	owner := newBenchWork(b, benchStore(b, Options{Dir: dir}), 1)
+	other := &benchWork{B: b, store: benchStore(b, Options{Dir: dir}), at: owner.at}
+	var own, remote time.Duration
+	const round = 64
+	n := 0
+	for ; n < b.N; n += round {
+		own += owner.steps(1, round)
+		remote += other.steps(1, round)
+	}
+	b.ReportMetric(float64(n)/remote.Seconds(), "steps/s")
+	b.ReportMetric(own.Seconds()/remote.Seconds(), "x_owner")
+}
+
+// BenchmarkBytesPerStep is what a step leaves on disk, in tables and logs.
+func BenchmarkBytesPerStep(b *testing.B) {
+	dir := filepath.Join(benchDir(b), "store")
+	s := benchStore(b, Options{Dir: dir, NoSync: true})
+	newBenchWork(b, s, 8).steps(8, b.N)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	size, err := dirSize(filepath.Join(dir, dbName))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(size)/float64(b.N), "B/step")
 }

@@ -229,7 +229,7 @@ func sameFiles(t *testing.T, before, after map[string]string) {
 }
 
 // copyTree copies a data directory as cp -r does.
-func copyTree(t *testing.T, to, from string) {
+func copyTree(t testing.TB, to, from string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {

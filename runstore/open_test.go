@@ -550,7 +550,7 @@ func keepWriting(t *testing.T, s *Store) (stop func()) {
 			default:
 			}
 			err := s.Update(context.Background(), func(tx *Tx) error {
-				return errors.Join(bump(tx, "all"), tx.Put(NewKey("rec", Seq(i)), text(30000)))
+				return errors.Join(bump(tx, "all"), tx.Put(NewKey("rec", Seq(i%300)), text(10000)))
 			})
 			if err != nil {
 				t.Error(err)
