@@ -55,6 +55,9 @@ func TestAPR03_ChangedAfterApproval(t *testing.T) {
 			if !strings.Contains(got.Outcome.Detail, c.wants) {
 				t.Errorf("reason %q, want %q", got.Outcome.Detail, c.wants)
 			}
+			if n, g := d.header(run).Plan.Decided, group(d); n != 1 || len(g) != 0 {
+				t.Errorf("the plan hears of %d decided, want 1; group %+v", n, g)
+			}
 			if q := d.queue(run, proposal("4711")); q.Existing || q.Action.ID != "A2" {
 				t.Errorf("cannot be proposed again: %+v", q)
 			}

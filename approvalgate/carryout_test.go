@@ -372,6 +372,28 @@ func TestCarryOutTwiceAtOnce(t *testing.T) {
 	}
 }
 
+// Another process settles everything between this one's look and its commit.
+func TestCarryOutOvertaken(t *testing.T) {
+	d := newDesk(t)
+	run := d.run()
+	d.approved(run, "1")
+	d.approved(run, "2")
+	other, asked := New(d.opts), 0
+	d.opts.Recheck = func(ctx context.Context, e Envelope) (Recheck, error) {
+		if asked++; asked == 1 {
+			rep, err := other.CarryOut(ctx, run, "", nil)
+			if err != nil || rep.Executed != 2 {
+				t.Errorf("the other: %+v, %v", rep, err)
+			}
+		}
+		return d.recheck(ctx, e)
+	}
+	d.gate = New(d.opts)
+	if rep := d.carry(run); rep.Executed != 0 || d.recv.creates != 2 || d.header(run).Approved != 0 {
+		t.Errorf("report %+v, %d created", rep, d.recv.creates)
+	}
+}
+
 func TestPermitOnlyFromGate(t *testing.T) {
 	if (&Permit{}).Valid() || (*Permit)(nil).Valid() {
 		t.Error("a permit that no gate made is valid")
