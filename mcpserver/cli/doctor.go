@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -41,25 +43,12 @@ type doctorsFinding struct {
 }
 
 func (a *app) doctor(ctx context.Context, s *Settings, _ []string) error {
-	c, err := a.checkStore(ctx, s)
+	c, err := a.examine(ctx, s)
 	if err != nil {
 		return err
 	}
 	c.Sound = len(c.Problems) == 0
-	err = a.out.result(c, func() {
-		a.out.say("Data directory: %s (store %s)", c.DataDir, c.StoreID)
-		if c.HeldBy != "" {
-			a.out.say("In use by %s; checked through it.", c.HeldBy)
-		}
-		a.out.say("%s records, %s bytes, %s runs checked.", grouped(c.Records), grouped(int(c.Bytes)), grouped(c.Runs))
-		for _, p := range c.Problems {
-			a.out.say("  %s: %s", p.Where, p.What)
-		}
-		if c.Sound {
-			a.out.say("%s", a.out.style(green, "Everything is sound."))
-		}
-	})
-	if err != nil {
+	if err = a.out.result(c, func() { a.printCheckup(c) }); err != nil {
 		return err
 	}
 	if !c.Sound {
@@ -68,9 +57,48 @@ func (a *app) doctor(ctx context.Context, s *Settings, _ []string) error {
 	return nil
 }
 
-// checkStore reads every record. The library may crash the process on a
-// damaged block, so the real check runs in a process of its own where there is
-// one to start.
+func (a *app) printCheckup(c *checkup) {
+	switch {
+	case c.StoreID == "" && len(c.Problems) == 0:
+		a.out.say("Data directory: %s", c.DataDir)
+		a.out.say("There is no store yet; orderdesk run makes one.")
+		return
+	case c.StoreID == "":
+		a.out.say("Data directory: %s", c.DataDir)
+	default:
+		a.out.say("Data directory: %s (store %s)", c.DataDir, c.StoreID)
+		a.out.say("%s, %s, %s checked.", counted(c.Records, "record"), counted(int(c.Bytes), "byte"), counted(c.Runs, "run"))
+	}
+	if c.HeldBy != "" {
+		a.out.say("In use by %s; checked through it.", c.HeldBy)
+	}
+	if c.Sound {
+		a.out.say("%s", a.out.style(green, "Everything is sound."))
+		return
+	}
+	a.out.say("%s", a.out.style(red, "Damaged:"))
+	for _, p := range c.Problems {
+		a.out.say("  %s: %s", p.Where, p.What)
+	}
+	a.out.say("Nothing was changed. The way out is a backup: restore %s from it.", c.DataDir)
+}
+
+// examine reads every record of the store that is there; it makes none. The
+// database may end the process over a damaged block, so a process of its own
+// does the reading, where there is a program to start.
+func (a *app) examine(ctx context.Context, s *Settings) (*checkup, error) {
+	if _, err := os.Stat(s.DataDir); errors.Is(err, fs.ErrNotExist) {
+		return &checkup{DataDir: s.DataDir, Problems: []doctorsFinding{}}, nil
+	}
+	if a.proc.Getenv(childMark) == "" {
+		if c, started, err := a.examineApart(ctx, s.DataDir); started {
+			return c, err
+		}
+	}
+	return a.checkStore(ctx, s)
+}
+
+// checkStore reads every record in this process.
 func (a *app) checkStore(ctx context.Context, s *Settings) (*checkup, error) {
 	c := &checkup{DataDir: s.DataDir, Problems: []doctorsFinding{}}
 	return c, a.withStore(ctx, s, "doctor", func(store *runstore.Store) error {

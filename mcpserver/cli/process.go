@@ -20,6 +20,7 @@ type Process struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	UserName       func() (string, error) // the login name
+	Self           func() (string, error) // the path of this program
 	Terminal       Terminal
 	Control        Control
 }
@@ -29,9 +30,10 @@ type Process struct {
 type Terminal struct {
 	In, Out, Err bool
 	Width        func() int // columns; below 1: unknown
-	// ReadSecret reads one line from standard input without showing it. When
-	// ctx ends it gives up and leaves the terminal as it was.
-	ReadSecret func(ctx context.Context) (string, error)
+	// ReadSecret hides what is typed, calls ask, and reads one line from
+	// standard input. When ctx ends it gives up and leaves the terminal as it
+	// was.
+	ReadSecret func(ctx context.Context, ask func()) (string, error)
 }
 
 // Control is how a process hears that it must end, and how it ends at once.
@@ -53,7 +55,7 @@ func System() Process {
 	return Process{
 		Args: os.Args[1:], Getenv: os.Getenv, Environ: os.Environ,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		UserName: loginName,
+		UserName: loginName, Self: os.Executable,
 		Terminal: Terminal{
 			In: isTerminal(os.Stdin), Out: isTerminal(os.Stdout), Err: isTerminal(os.Stderr),
 			Width: terminalWidth, ReadSecret: readSecret,
@@ -81,6 +83,9 @@ func (p Process) withDefaults() Process {
 	}
 	if p.UserName == nil {
 		p.UserName = func() (string, error) { return "", errors.New("no login name") }
+	}
+	if p.Self == nil {
+		p.Self = func() (string, error) { return "", errors.New("no program of its own") }
 	}
 	if p.Terminal.Width == nil {
 		p.Terminal.Width = func() int { return 0 }
@@ -117,12 +122,16 @@ func terminalWidth() int {
 
 // readSecret waits in a goroutine, so that a signal is not kept waiting by a
 // read that nothing can interrupt.
-func readSecret(ctx context.Context) (string, error) {
+func readSecret(ctx context.Context, ask func()) (string, error) {
 	fd := int(os.Stdin.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
 		return "", err
 	}
+	if err := hideTyping(fd); err != nil {
+		return "", err
+	}
+	ask() // people and programs type as soon as they are asked
 	type answer struct {
 		text []byte
 		err  error
@@ -134,7 +143,7 @@ func readSecret(ctx context.Context) (string, error) {
 	}()
 	select {
 	case a := <-got:
-		return string(a.text), a.err
+		return string(a.text), errors.Join(a.err, term.Restore(fd, before))
 	case <-ctx.Done():
 		return "", errors.Join(context.Cause(ctx), term.Restore(fd, before))
 	}

@@ -37,8 +37,7 @@ func (a *app) passphrase(ctx context.Context, s *Settings, name string, twice bo
 }
 
 func (a *app) secret(ctx context.Context, question string) (string, error) {
-	_, _ = io.WriteString(a.out.stderr, visible(question))
-	text, err := a.proc.Terminal.ReadSecret(ctx)
+	text, err := a.proc.Terminal.ReadSecret(ctx, func() { _, _ = io.WriteString(a.out.stderr, visible(question)) })
 	a.out.note("")
 	if errors.Is(err, io.EOF) || err == nil && text == "" {
 		return "", usageError("no passphrase was entered; nothing was recorded", "try again")

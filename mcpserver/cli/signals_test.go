@@ -36,7 +36,7 @@ func TestCLI04_FirstSignalEndsTheContextSecondTheProcess(t *testing.T) {
 
 func TestCLI04_PromptDoesNotKeepTheProcess(t *testing.T) {
 	never, _ := io.Pipe()
-	waits := func(ctx context.Context) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) }
+	waits := func(ctx context.Context, _ func()) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) }
 	tests := []struct {
 		name string
 		ask  func(ctx context.Context, a *app) error
@@ -99,7 +99,8 @@ func TestPassphrase(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := invocation{stdin: tt.stdin, terminal: Terminal{In: tt.terminal != nil}}
-			s.terminal.ReadSecret = func(context.Context) (string, error) {
+			s.terminal.ReadSecret = func(_ context.Context, ask func()) (string, error) {
+				ask()
 				next := tt.terminal[0]
 				tt.terminal = tt.terminal[1:]
 				return next, nil

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package cli
+
+// hideTyping is left to the read itself here.
+func hideTyping(int) error { return nil }
