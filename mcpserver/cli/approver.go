@@ -12,8 +12,8 @@ import (
 
 // newApprover is a person to be added.
 type newApprover struct {
-	roles []string
-	login string // "": not known to start runs here
+	roles []string // of the flags; several in one are separated by commas
+	login string   // "": not known to start runs here
 }
 
 func (a *app) approverCommand() *cobra.Command {
@@ -31,11 +31,18 @@ func (a *app) approverAddCommand() *cobra.Command {
 		Short: "Add an approver with a passphrase",
 		Long: `Add a person who may decide. The passphrase is asked for twice, or read from the
 first line of a file. Nobody may decide in runs that they started: --login says
-which login name is theirs.`,
-		Example: "  orderdesk approver add \"Maria Weber\" --role " + exampleRole + " --login mweber",
+which login name is theirs. Several roles follow one --role, or each its own.`,
+		Example: "  orderdesk approver add \"Maria Weber\" --role " + exampleRole + " --login mweber\n" +
+			"  orderdesk approver add \"Jon Berg\" --role " + exampleRoles,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if err := exactly(1)(cmd, args); err != nil {
+			if err := between(1, 20)(cmd, args); err != nil {
 				return err
+			}
+			for _, role := range args[1:] {
+				if role != strings.ToUpper(role) {
+					return usageError(`unexpected argument "`+role+`"; nothing recorded`,
+						`a name with blanks needs quotes, as in orderdesk approver add "Maria Weber" --role `+exampleRole)
+				}
 			}
 			if len(o.roles) == 0 {
 				return usageError("approver add needs at least one --role", cmd.UseLine())
@@ -43,10 +50,11 @@ which login name is theirs.`,
 			return nil
 		},
 		RunE: a.with(func(ctx context.Context, s *Settings, args []string) error {
+			o.roles = append(o.roles, args[1:]...) // "--role A B": the flag has taken the first
 			return a.approverAdd(ctx, s, args[0], o)
 		}),
 	}
-	cmd.Flags().StringArrayVar(&o.roles, "role", nil, "give the role `ROLE`; may be repeated")
+	cmd.Flags().StringArrayVar(&o.roles, "role", nil, "give the role `ROLE`; more may follow")
 	cmd.Flags().StringVar(&o.login, "login", "", "the person's login name here is `NAME`")
 	bind(cmd, cmd.Flags(), "passphrase_file")
 	return cmd

@@ -24,67 +24,80 @@ type deciding struct {
 }
 
 // decide shows the actions, authenticates the person, records the decisions on
-// exactly what was shown, and returns the run's id.
+// exactly what was shown, and returns the run's id. With --all the person comes
+// first: what there is to decide depends on roles, and nobody learns from it
+// who is an approver.
 func (d *deciding) decide(ctx context.Context, args []string) (string, error) {
-	person, err := d.person(ctx)
+	name, err := d.person(ctx)
 	if err != nil {
 		return "", err
 	}
-	actions, err := d.actions(ctx, args, person.Roles)
+	var who approvalgate.Person
+	if d.o.all {
+		if who, err = d.authenticate(ctx, name); err != nil {
+			return "", err
+		}
+	}
+	actions, err := d.actions(ctx, args, who.Roles)
 	if err != nil {
 		return "", err
 	}
 	d.showAll(actions)
-	if len(actions) > 1 {
-		verb := "Approve"
-		if d.o.reject {
-			verb = "Reject"
-		}
-		yes, err := d.confirm(ctx, fmt.Sprintf("%s these %d?", verb, len(actions)))
-		if err != nil {
+	if d.o.all || len(actions) > 1 {
+		if err := d.ask(ctx, len(actions)); err != nil {
 			return "", err
 		}
-		if !yes {
-			return "", &Error{Code: "not_confirmed", Exit: ExitRefused, Message: "not confirmed; nothing recorded"}
+	}
+	if !d.o.all {
+		if who, err = d.authenticate(ctx, name); err != nil {
+			return "", err
 		}
-	}
-	passphrase, err := d.passphrase(ctx, d.s, person.Name, false)
-	if err != nil {
-		return "", err
-	}
-	who, err := d.people.Authenticate(ctx, person.Name, passphrase)
-	if err != nil {
-		return "", err
 	}
 	return actions[0].Run, d.record(ctx, who, actions)
 }
 
-// person finds who decides: by --as, else the approver with this login name.
-func (d *deciding) person(ctx context.Context) (approvalgate.PersonInfo, error) {
+// ask wants a yes to n decisions.
+func (d *deciding) ask(ctx context.Context, n int) error {
+	verb := "Approve"
+	if d.o.reject {
+		verb = "Reject"
+	}
+	yes, err := d.confirm(ctx, fmt.Sprintf("%s %s?", verb, counted(n, "request")))
+	if err == nil && !yes {
+		err = &Error{Code: "not_confirmed", Exit: ExitRefused, Message: "not confirmed; nothing recorded"}
+	}
+	return err
+}
+
+func (d *deciding) authenticate(ctx context.Context, name string) (approvalgate.Person, error) {
+	passphrase, err := d.passphrase(ctx, d.s, name, false)
+	if err != nil {
+		return approvalgate.Person{}, err
+	}
+	return d.people.Authenticate(ctx, name, passphrase)
+}
+
+// person is the name of whoever decides: that of --as, else of the approver
+// with this login name.
+func (d *deciding) person(ctx context.Context) (string, error) {
+	if d.s.As != "" {
+		return d.s.As, nil // whether there is such a person is not told before the passphrase
+	}
 	people, err := d.people.List(ctx)
 	if err != nil {
-		return approvalgate.PersonInfo{}, err
-	}
-	if d.s.As != "" {
-		for _, p := range people {
-			if strings.EqualFold(strings.TrimSpace(d.s.As), p.Name) {
-				return p, nil
-			}
-		}
-		// Whether there is such a person is not told before the passphrase.
-		return approvalgate.PersonInfo{Name: d.s.As}, nil
+		return "", err
 	}
 	login, err := d.proc.UserName()
 	for _, p := range people {
 		if err == nil && login != "" && p.Login == login {
-			return p, nil
+			return p.Name, nil
 		}
 	}
-	hint := "--as NAME"
+	hint := "--as NAME; orderdesk approver list shows who may decide"
 	if len(people) == 0 {
 		hint = "orderdesk approver add NAME --role " + exampleRole
 	}
-	return approvalgate.PersonInfo{}, usageError("it is not said who decides; nothing recorded", hint)
+	return "", usageError("it is not said who decides; nothing recorded", hint)
 }
 
 // actions finds the actions that are named, or with --all everything pending

@@ -18,7 +18,8 @@ type definition struct {
 	help    string
 	preset  string // the default; "" is none
 	kind    kind
-	choices []string // the only values it takes; none: any of its kind
+	choices []string                 // the only values it takes; none: any of its kind
+	form    func(value string) error // says what it expects; nil: any of its kind
 	source  source
 	secret  bool // never shown
 }
@@ -45,7 +46,7 @@ const (
 func definitions() []definition {
 	return []definition{
 		{name: "data_dir", value: "DIR", help: "keep the store in `DIR`"},
-		{name: "org", value: "ID", help: helpOrg, preset: "1010"},
+		{name: "org", value: "ID", help: helpOrg, preset: "1010", form: checkOrg},
 		{name: "data", value: "PATH", help: helpData, preset: "sample"},
 		{name: "model", value: "NAME", help: "let the model `NAME` decide: sample is rule-based and needs no account",
 			preset: "sample", choices: []string{"sample"}},
@@ -89,6 +90,8 @@ func (d definition) check(value string) error {
 	switch {
 	case d.choices != nil:
 		return checkChoice(value, d.choices)
+	case d.form != nil:
+		return d.form(value)
 	case d.kind == number:
 		_, err := parseNumber(value)
 		return err

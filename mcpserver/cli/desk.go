@@ -102,7 +102,7 @@ func (a *app) observer(p *progress) func(driver.Event, *runstore.Run) {
 		case driver.Compacted:
 			p.show(compacted{e.Before, e.After})
 		case driver.CarriedOut:
-			p.show(remark(format("carried out: %s", e.Text)))
+			p.show(remark(format("       request %s", e.Text)))
 		}
 	}
 }

@@ -167,6 +167,14 @@ func (e budgetLine) parts() []string {
 	return out
 }
 
+// counted is "1 run", "4,000 runs".
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return grouped(n) + " " + what
+}
+
 // grouped writes n with a comma after every three digits.
 func grouped(n int) string {
 	s := strconv.Itoa(n)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"orderdesk/approvalgate"
 	"orderdesk/runstore"
 	"orderdesk/tools"
 )
@@ -69,7 +70,14 @@ func gateFault(err error, _ string) *Error {
 		Hint() string
 	}
 	if errors.As(err, &r) {
-		return &Error{Code: "refused", Exit: ExitRefused, Message: r.Error(), Hint: r.Hint()}
+		e := &Error{Code: "refused", Exit: ExitRefused, Message: r.Error(), Hint: r.Hint()}
+		switch r.(type) {
+		case *approvalgate.InputError:
+			e.Code, e.Exit = "usage", ExitUsage
+		case *approvalgate.NotFoundError:
+			e.Code, e.Exit = "not_found", ExitUsage
+		}
+		return e
 	}
 	if refusal, ok := tools.AsRefusal(err); ok {
 		return &Error{Code: "refused", Exit: ExitRefused, Message: refusal.Text}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,16 +76,24 @@ func (a *app) changeNote(ctx context.Context, s *Settings, id string, c tools.No
 	c.By = who.Name
 	var n runstore.Note
 	err = a.withStore(ctx, s, "notes", func(store *runstore.Store) error {
-		return store.Update(ctx, func(tx *runstore.Tx) (err error) {
+		return noteError(id, store.Update(ctx, func(tx *runstore.Tx) (err error) {
 			n, err = tools.ChangeNote(tx, id, c)
 			return err
-		})
+		}))
 	})
-	if errors.Is(err, runstore.ErrNotFound) {
-		return &Error{Code: "no_note", Exit: ExitUsage, Message: "there is no note " + cut(visible(id), 40), Hint: "orderdesk notes list"}
-	}
 	if err != nil {
 		return err
 	}
 	return a.out.result(n, func() { a.out.say("Note %s is %s.", n.ID, what) })
+}
+
+// noteError says for people what keeps a note from being changed.
+func noteError(id string, err error) error {
+	if errors.Is(err, runstore.ErrNotFound) {
+		return &Error{Code: "no_note", Exit: ExitUsage, Message: "there is no note " + cut(visible(id), 40), Hint: "orderdesk notes list"}
+	}
+	if refusal, ok := tools.AsRefusal(err); ok {
+		return usageError(strings.TrimSuffix(refusal.Text, ".")+"; nothing recorded", "orderdesk notes correct NOTE TEXT")
+	}
+	return err
 }

@@ -99,14 +99,14 @@ func (p *place) do(args ...string) result {
 	var out, errs bytes.Buffer
 	cmd := p.command(ctx, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	r := ended1(args, cmd.Run(), &out, &errs)
+	r := resultOf(args, cmd.Run(), &out, &errs)
 	if ctx.Err() != nil {
 		p.t.Fatalf("did not end in %s: %s", patience, r)
 	}
 	return r
 }
 
-func ended1(args []string, err error, out, errs fmt.Stringer) result {
+func resultOf(args []string, err error, out, errs fmt.Stringer) result {
 	r := result{args: args, stdout: out.String(), stderr: errs.String()}
 	var end *exec.ExitError
 	if errors.As(err, &end) {
@@ -247,10 +247,10 @@ func (r *running) runID() string {
 // end reads on and waits for the end.
 func (r *running) end() result {
 	r.p.t.Helper()
-	_, _ = io.Copy(&r.seen, r.err)
+	r.drain()
 	err := r.cmd.Wait()
 	r.cancel()
-	return ended1(r.args, err, &r.out, &r.seen)
+	return resultOf(r.args, err, &r.out, &r.seen)
 }
 
 // kill ends it as a power cut would.
@@ -270,7 +270,7 @@ func (r *running) signal(s syscall.Signal) {
 // reported is a call that a command said it has made and saved.
 type reported struct {
 	call    int
-	outcome string
+	refused bool
 	tool    string
 }
 
@@ -282,7 +282,7 @@ func calls(stderr string) []reported {
 	for l := range strings.Lines(stderr) {
 		if m := line.FindStringSubmatch(l); m != nil {
 			n, _ := strconv.Atoi(m[1])
-			all = append(all, reported{n, m[2], m[3]})
+			all = append(all, reported{n, m[2] == "refused", m[3]})
 		}
 	}
 	return all
@@ -363,8 +363,37 @@ type createdRequest struct {
 	ApprovedBy string `json:"approved_by"`
 }
 
-// event is one line of "trace --json".
-type event struct{}
+// traced is one line of "trace --json".
+type traced struct {
+	Seq  int
+	Call int
+	Kind string
+	Data struct {
+		Tool    string
+		Args    json.RawMessage
+		Refused bool
+		Action  string
+		Linked  string `json:"linked_run"` // the action is that run's
+		Status  string
+		Target  struct{ ID string }
+	}
+}
+
+// trace is "trace --json" of a run.
+func (p *place) trace(run string) []traced {
+	p.t.Helper()
+	var v struct{ Trace []traced }
+	p.ok("trace", run, "--json").decode(p.t, &v)
+	return v.Trace
+}
+
+// runs is "runs --json".
+func (p *place) runs() []seenRun {
+	p.t.Helper()
+	var v struct{ Runs []seenRun }
+	p.ok("runs", "--json").decode(p.t, &v)
+	return v.Runs
+}
 
 // together runs fns at the same time and waits for all.
 func together(fns ...func()) {
@@ -373,4 +402,19 @@ func together(fns ...func()) {
 		wg.Go(fn)
 	}
 	wg.Wait()
+}
+
+// copyTo copies the data directory as "cp -r" does, minding nobody.
+func (p *place) copyTo(dir string) {
+	p.t.Helper()
+	cmd := exec.Command("cp", "-r", p.dir, dir)
+	if out, err := cmd.CombinedOutput(); err != nil && !strings.Contains(string(out), "No such file") {
+		p.t.Errorf("cp: %v: %s", err, out)
+	}
+}
+
+// drain reads standard error until the command closes it.
+func (r *running) drain() string {
+	_, _ = io.Copy(&r.seen, r.err)
+	return r.seen.String()
 }

@@ -86,6 +86,10 @@ func (a *app) printWorked(v *runView) {
 		a.out.say("")
 	}
 	a.printRun(v, itemWords(), false)
+	a.printNext(v)
+}
+
+func (a *app) printNext(v *runView) {
 	for _, hint := range nextSteps(v) {
 		a.out.say("next: %s", hint)
 	}
@@ -94,9 +98,10 @@ func (a *app) printWorked(v *runView) {
 // nextSteps are the commands that may follow, a few of them.
 func nextSteps(v *runView) []string {
 	var next []string
-	pending := 0
+	pending, approved := 0, false
 	for _, line := range v.Actions {
 		act := line.action
+		approved = approved || act.Status == runstore.Approved
 		if act.Status != runstore.Pending {
 			continue
 		}
@@ -110,7 +115,7 @@ func nextSteps(v *runView) []string {
 	switch {
 	case v.Status == runstore.Stopped && v.StopReason != nil && strings.HasPrefix(v.StopReason.Code, "budget_"):
 		next = append(next, "orderdesk resume "+v.RunID+" "+raiseFlag(v)+"   (a person raises a limit, on purpose)")
-	case v.Status == runstore.Stopped || v.Status == runstore.Running:
+	case v.Status == runstore.Stopped || v.Status == runstore.Running, v.Status == runstore.Waiting && (approved || pending == 0):
 		next = append(next, "orderdesk resume "+v.RunID)
 	}
 	return next

@@ -27,32 +27,45 @@ func endSignals() <-chan os.Signal {
 
 // onSignals returns a context that the first signal ends, with
 // [errInterrupted] as its cause; told is called with it. The second signal
-// calls exit. stop ends the watch and returns when it has ended.
+// calls exit, also while told is held up by a terminal that takes no output.
+// stop ends the watch and returns when it has ended.
 func onSignals(ctx context.Context, signals <-chan os.Signal, told, exit func()) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	quit, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for n := 1; ; n++ {
-			select {
-			case <-quit:
-				return
-			case _, open := <-signals:
-				if !open {
-					return
-				}
-			}
-			if n > 1 {
-				exit()
-				return
-			}
-			cancel(errInterrupted)
-			told()
-		}
-	}()
+	first := func() (done <-chan struct{}) {
+		cancel(errInterrupted)
+		said := make(chan struct{})
+		go func() { defer close(said); told() }()
+		return said
+	}
+	go func() { defer close(ended); heed(signals, quit, first, exit) }()
 	return ctx, func() {
 		close(quit)
 		<-ended
 		cancel(context.Canceled)
+	}
+}
+
+// heed calls first with the first signal and exit with the second. It ends
+// with quit, but not before what first has begun.
+func heed(signals <-chan os.Signal, quit <-chan struct{}, first func() <-chan struct{}, exit func()) {
+	var begun <-chan struct{}
+	for n := 0; quit != nil || begun != nil; {
+		select {
+		case <-quit:
+			quit = nil
+		case <-begun:
+			begun = nil
+		case _, open := <-signals:
+			switch n++; {
+			case !open:
+				signals = nil
+			case n > 1:
+				exit()
+				return
+			default:
+				begun = first()
+			}
+		}
 	}
 }

@@ -39,5 +39,10 @@ func (a *app) status(ctx context.Context, s *Settings, args []string, all bool) 
 	if err != nil {
 		return err
 	}
-	return a.out.result(v, func() { a.printRun(v, itemWords(), all) })
+	return a.out.result(v, func() {
+		a.printRun(v, itemWords(), all)
+		if v.Worker == "" {
+			a.printNext(v)
+		}
+	})
 }

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"orderdesk/approvalgate"
@@ -30,8 +32,17 @@ approve". Limits that are not given follow the number of blocked orders.`
 	helpOrg  = "work on sales organization `ID`"
 	helpData = "take sales orders and customers from `PATH`: sample, a JSON file, or a folder with orders.csv and customers.csv"
 
-	exampleRole = "CREDIT_MANAGER"
+	exampleRole  = "CREDIT_MANAGER"
+	exampleRoles = exampleRole + " HEAD_OF_FINANCE"
 )
+
+// checkOrg says what the id of an organization looks like if s does not.
+func checkOrg(s string) error {
+	if !regexp.MustCompile(`^[0-9A-Z]{1,4}$`).MatchString(s) {
+		return errors.New("expects 1 to 4 digits or capital letters, as in 1010")
+	}
+	return nil
+}
 
 // wire makes the parts that work on runs of one source, top to bottom. This is
 // the one place that knows the domain.
