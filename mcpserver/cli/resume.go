@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,8 @@ func (a *app) resumeCommand() *cobra.Command {
 		Short: "Carry out decisions and go on with a run",
 		Long: `Carry out what was approved, then go on with the run where it stopped; without
 RUN with the one that was started last. Data, model and limits are those of the
-run; a limit given here replaces its own, and that is recorded.
+run; a limit given here replaces its own, and that is recorded. It also holds
+for another process that works on the run at the moment.
 
 Exit codes: 0 done or waiting for approvals, 2, 3 stopped, 4 another process
 works on the run, 5, 130.`,
@@ -66,6 +68,8 @@ func resumeText(o driver.Outcome, v *runView) string {
 		return "still waiting for decisions; nothing was decided since"
 	case driver.StillExhausted:
 		return "out of budget; raise a limit to go on"
+	case driver.DrivenByOther:
+		return "being worked on by " + cmp.Or(v.Worker, "another process") + "; the new limits are saved and hold for it"
 	}
 	return ""
 }

@@ -222,8 +222,8 @@ func countsText(counts map[string]int) string {
 // exitOf is the exit code that a worked run's state asks for.
 func exitOf(v *runView) error {
 	switch {
-	case v.Status == runstore.Done || v.Status == runstore.Waiting:
-		return nil
+	case v.Status == runstore.Done || v.Status == runstore.Waiting || v.Worker != "":
+		return nil // or somebody else goes on with it
 	case v.StopReason != nil && v.StopReason.Code == runstore.StopInterrupted:
 		return ended(ExitInterrupted)
 	}

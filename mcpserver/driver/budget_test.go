@@ -132,6 +132,26 @@ func TestBUD08_RaisedWhileRunning(t *testing.T) {
 			t.Errorf("%d calls, %+v; want a stop at the next check", p.model.Calls(), p.run.Stop)
 		}
 	})
+	t.Run("by a resume beside it", func(t *testing.T) {
+		d := newDesk(t, deskOptions{})
+		id, four := d.begin(runstore.Budget{ModelCalls: limit(2)}), 4
+		beside := func(c driver.Changes, want driver.Outcome, held bool) {
+			other := &runstore.HeldError{}
+			run, outcome, _, err := d.driver(nil, driver.Options{}).Resume(context.Background(), id, c)
+			if errors.As(err, &other) != held || outcome != want || !held && (err != nil || run.Budget.ModelCalls.Max != 4) {
+				t.Errorf("beside the run: %v, %v, %+v", outcome, err, run)
+			}
+		}
+		p := d.playRun(id, turn(list), func(context.Context, driver.Conversation) (driver.Reply, error) {
+			beside(driver.Changes{}, driver.DrivenByOther, true)
+			beside(driver.Changes{ModelCalls: &four, Simulate: "outage"}, driver.DrivenByOther, false)
+			beside(driver.Changes{ModelCalls: &four}, driver.DrivenByOther, true)
+			return driver.Reply{Calls: []tools.Call{summary}}, nil
+		}, turn(exposure), turn(request))
+		if p.model.Calls() != 4 || p.run.Stop == nil || p.run.Stop.Code != runstore.StopModelCalls || p.run.Source.Simulate == "outage" {
+			t.Errorf("%d calls, %+v, %+v; want a stop at the new limit", p.model.Calls(), p.run.Stop, p.run.Source)
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		d := newDesk(t, deskOptions{})
 		id, bad := d.begin(runstore.Budget{}), -1

@@ -19,6 +19,7 @@ const (
 	AlreadyDone                   // nothing is left to do
 	StillWaiting                  // people have not decided anything
 	StillExhausted                // a budget is used up; raise it
+	DrivenByOther                 // another worker has the run; it goes by the new limits
 )
 
 // Changes is what a person changes of a run when taking it up again. Nil
@@ -39,10 +40,15 @@ func (d *Driver) Start(ctx context.Context, id string) (*runstore.Run, error) {
 
 // Resume takes a run up again: approved actions are carried out before the
 // budget is looked at, then the run is driven if there is something to do. A
-// [*runstore.HeldError] says that another worker has the run.
+// [*runstore.HeldError] says that another worker has the run and that nothing
+// was changed.
 func (d *Driver) Resume(ctx context.Context, id string, c Changes) (*runstore.Run, Outcome, approvalgate.CarryReport, error) {
 	var report approvalgate.CarryReport
 	run, err := d.takeUp(ctx, id, c)
+	if held := (*runstore.HeldError)(nil); errors.As(err, &held) {
+		run, err = d.changeHeld(ctx, id, c, held)
+		return run, DrivenByOther, report, err
+	}
 	if err != nil {
 		return nil, Driven, report, err
 	}
@@ -87,6 +93,24 @@ func (d *Driver) takeUp(ctx context.Context, id string, c Changes) (*runstore.Ru
 			return err
 		}
 		run = r
+		return nil
+	})
+	return run, err
+}
+
+// changeHeld changes the limits of a run that another worker has. The services
+// it works with stay. If that changes nothing, the answer is held.
+func (d *Driver) changeHeld(ctx context.Context, id string, c Changes, held *runstore.HeldError) (*runstore.Run, error) {
+	c.Simulate = ""
+	var run *runstore.Run
+	err := d.o.Store.Step(ctx, id, func(tx *runstore.Tx, r *runstore.Run) error {
+		before := r.Budget
+		if err := c.Apply(tx, r, d.o.Who); err != nil {
+			return err
+		}
+		if run = r; r.Budget == before {
+			return held
+		}
 		return nil
 	})
 	return run, err
