@@ -269,7 +269,7 @@ func TestAPR09_ShortIDs(t *testing.T) {
 		}
 	}
 	_, err := d.gate.Resolve(d.ctx, "A1", "")
-	want := "A1 is ambiguous: " + newer + "/A1, " + first + "/A1"
+	want := "A1 is the name of several actions: " + newer + "/A1, " + first + "/A1; nothing recorded"
 	if err.Error() != want || err.(refusal).Hint() != "orderdesk approve "+newer+"/A1" {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -282,7 +282,7 @@ func TestAmbiguousIsBounded(t *testing.T) {
 	}
 	_, err := d.gate.Resolve(d.ctx, "A1", "")
 	var no *AmbiguousError
-	if !errors.As(err, &no) || len(no.Candidates) != 10 || !no.More || !strings.HasSuffix(err.Error(), ", and more") {
+	if !errors.As(err, &no) || len(no.Candidates) != 10 || !no.More || !strings.HasSuffix(err.Error(), ", and more; nothing recorded") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -157,7 +157,7 @@ func (e *AmbiguousError) Error() string {
 	if e.More {
 		names = append(names, "and more")
 	}
-	return fmt.Sprintf("%s is ambiguous: %s", e.ID, strings.Join(names, ", "))
+	return fmt.Sprintf("%s is the name of several actions: %s; nothing recorded", e.ID, strings.Join(names, ", "))
 }
 
 // Hint names one of them in full.
