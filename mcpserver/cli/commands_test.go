@@ -77,7 +77,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"run", "--max-model-calls", "-1"}, ExitUsage},
 		{[]string{"run", "--data", "no-such-file.json"}, ExitUsage},
 		{[]string{"approver", "add", "Jon Berg", "--role", "HEAD_OF_FINANCE"}, ExitOK},
-		{[]string{"approve", "A1", "--as", "Jon Berg"}, ExitRefused}, // ambiguous: two runs, or the wrong role
+		{[]string{"approve", "A1", "--as", "Jon Berg"}, ExitRefused}, // the wrong role
 		{[]string{"approve", "A1", "--as", "Nobody"}, ExitRefused},
 		{[]string{"resume", "20260101-000000-00000000"}, ExitUsage},
 		{[]string{"doctor"}, ExitOK},

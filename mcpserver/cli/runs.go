@@ -58,7 +58,7 @@ func (a *app) runs(ctx context.Context, s *Settings, _ []string) error {
 			if l.Interrupted {
 				status = "interrupted, resumable"
 			}
-			t.row(l.RunID, status, l.Created.Format("2006-01-02 15:04:05"), l.Owner, countsText(l.Counts))
+			t.row(l.RunID, status, l.Created.UTC().Format("2006-01-02 15:04:05Z"), l.Owner, countsText(l.Counts))
 		}
 		t.print()
 	})

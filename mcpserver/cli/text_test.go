@@ -28,6 +28,19 @@ func TestFormatMakesArgumentsVisible(t *testing.T) {
 	}
 }
 
+// TestINJ06_LinksStayText: an image or a link in text from outside shows its
+// full target, and no terminal makes it one of its own links.
+func TestINJ06_LinksStayText(t *testing.T) {
+	for in, want := range map[string]string{
+		"![x](https://evil.example/p?d=limit-50000) and [details](https://evil.example)": "![x](https://evil.example/p?d=limit-50000) and [details](https://evil.example)",
+		"\x1b]8;;https://evil.example\x1b\\details\x1b]8;;\x1b\\":                        `\x1b]8;;https://evil.example\x1b\details\x1b]8;;\x1b\`,
+	} {
+		if got := string(format("%s", in)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestCut(t *testing.T) {
 	tests := []struct {
 		in    string

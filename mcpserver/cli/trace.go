@@ -32,7 +32,7 @@ func (a *app) trace(ctx context.Context, s *Settings, args []string) error {
 			return store.View(ctx, func(tx *runstore.Tx) error {
 				var inner error
 				err := tx.TraceEntries(run.ID, 0, func(e runstore.TraceEntry) bool {
-					inner = yield(e, format("%6d  %s  %-11s %s", e.Seq, e.At.Format("15:04:05.000"), e.Kind, cut(visible(string(e.Data)), traceWidth)))
+					inner = yield(e, format("%6d  %s  %-11s %s", e.Seq, e.At.UTC().Format("15:04:05.000Z"), e.Kind, cut(visible(string(e.Data)), traceWidth)))
 					return inner == nil
 				})
 				return errors.Join(err, inner)

@@ -1,0 +1,68 @@
+//go:build unix
+
+package cli
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestAPR_AmbiguousActions: two runs each have an A1. The bare id decides
+// nothing and names both; so does the start of an id that several runs share.
+func TestAPR_AmbiguousActions(t *testing.T) {
+	p := newPlace(t)
+	p.ok("approver", "add", "Maria Weber", "--role", "CREDIT_MANAGER", "HEAD_OF_FINANCE")
+	p.ok("run")
+	p.ok("run", "--data", p.list(4))
+	runs := p.runs()
+	got := p.wants(ExitRefused, "approve", "A1", "--as", "Maria Weber")
+	got.says(t, "A1", runs[0].RunID+"/A1", runs[1].RunID+"/A1", "nothing recorded", "hint: ")
+	for _, run := range runs {
+		for _, a := range p.status(run.RunID).Actions {
+			if a.Status != "pending" {
+				t.Errorf("%s is %s", a.name(), a.Status)
+			}
+		}
+	}
+	p.ok("approve", runs[0].RunID+"/A1", "--as", "Maria Weber")
+	p.ok("approve", "A1", "--run", runs[1].RunID, "--as", "Maria Weber")
+	for _, run := range runs {
+		if a := p.status(run.RunID).Actions[0]; a.Status != "approved" {
+			t.Errorf("%s is %s, want approved", a.name(), a.Status)
+		}
+	}
+	p.wants(ExitUsage, "status", "2").says(t, "hint: orderdesk runs")
+}
+
+// TestSTA19_Zones: whatever the zone of the process, also in the hour that a
+// change to summer time leaves out, every time that is kept or printed is UTC
+// and says so.
+func TestSTA19_Zones(t *testing.T) {
+	p := newPlace(t)
+	p.ok("approver", "add", "Maria Weber", "--role", "CREDIT_MANAGER", "HEAD_OF_FINANCE")
+	p.env = append(p.env, "TZ=America/New_York")
+	p.ok("run")
+	p.ok("approve", "A1", "--as", "Maria Weber")
+	p.env[len(p.env)-1] = "TZ=Asia/Kolkata"
+	p.ok("resume")
+	times := regexp.MustCompile(`"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^"]*)"`)
+	for _, args := range [][]string{{"status"}, {"runs"}, {"trace"}, {"notes", "list"}} {
+		got := p.ok(append(args, "--json")...)
+		all := times.FindAllStringSubmatch(got.stdout, -1)
+		if len(all) == 0 {
+			t.Errorf("no times: %s", got)
+		}
+		for _, m := range all {
+			if !strings.HasSuffix(m[1], "Z") {
+				t.Errorf("%q prints %s, want UTC", args, m[1])
+			}
+		}
+	}
+	if got := p.ok("runs"); !regexp.MustCompile(` \d\d:\d\d:\d\dZ `).MatchString(got.stdout) {
+		t.Errorf("times without a zone: %s", got)
+	}
+	if got := p.ok("trace"); !regexp.MustCompile(` \d\d:\d\d:\d\d\.\d\d\dZ `).MatchString(got.stdout) {
+		t.Errorf("times without a zone: %s", got)
+	}
+}
