@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	memTable    = 16 << 20 // a log of this size is turned into a table: bounds memory and the time to open
-	maxPart     = 1 << 20  // bytes of one Badger transaction, below its limit of 15 % of memTable
-	maxEntries  = 8192     // entries of one Badger transaction, below its limit
-	level0      = 6        // tables from logs before they are merged: fewer merges, a little slower reads
-	entryOver   = 64       // bytes Badger adds to an entry, rounded up
+	memTable    = 8 << 20 // a log of this size is turned into a table: bounds memory, also that of merges, and the time to open
+	maxPart     = 1 << 20 // bytes of one Badger transaction, below its limit of 15 % of memTable
+	maxEntries  = 8192    // entries of one Badger transaction, below its limit
+	level0      = 20      // tables from logs before they are merged: a merge takes a third of a long run's processor time
+	entryOver   = 64      // bytes Badger adds to an entry, rounded up
 	maxStep     = 64 << 20
 	blockCache  = 8 << 20 // decompressed blocks; records take a third of the disk, and of the memory mapped from it
 	valueInline = 1 << 20 // above every record: nothing goes to the value log

@@ -45,7 +45,7 @@ type Control struct {
 
 // memoryGoal is where the garbage collector begins to work harder, unless the
 // environment says otherwise: a long list needs little that is alive.
-const memoryGoal = 192 << 20
+const memoryGoal = 224 << 20
 
 // System is the process that is running. It takes over its signals; call it once.
 func System() Process {

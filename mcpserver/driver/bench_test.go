@@ -18,7 +18,7 @@ import (
 
 // memoryGoal is what the program asks of the garbage collector; without it the
 // heap grows to twice what is in use.
-const memoryGoal = 256 << 20
+const memoryGoal = 224 << 20
 
 // big is the longest list the benchmarks work.
 const big = 40_000
