@@ -54,8 +54,8 @@ func encode(v map[string]string) json.RawMessage {
 	return raw
 }
 
-// with adds a member to a JSON object.
-func with(object json.RawMessage, key string, v any) (json.RawMessage, error) {
+// WithMember adds a member to a JSON object.
+func WithMember(object json.RawMessage, key string, v any) (json.RawMessage, error) {
 	raw, err := marshal(v)
 	if err != nil {
 		return nil, err

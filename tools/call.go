@@ -15,6 +15,8 @@ type Request struct {
 	Run  string
 	Name string
 	Args []byte // as they came
+	// Refusal says what the caller found wrong with the arguments; nil: nothing.
+	Refusal error
 	// Holder is the worker's store instance; the call is refused with
 	// [runstore.ErrLeaseLost] if the run's lease is not its own. Empty: the
 	// caller does not hold a lease.
@@ -64,7 +66,10 @@ func (c *call) prepare() {
 		c.raw, c.refusal = asSent(c.Args), c.unknownTool(c.Name)
 		return
 	}
-	if c.raw, c.args, c.refusal = ParseArguments(c.Args, c.tool.Schema); c.refusal != nil {
+	if c.refusal = c.Refusal; c.refusal == nil {
+		c.raw, c.args, c.refusal = ParseArguments(c.Args, c.tool.Schema)
+	}
+	if c.refusal != nil {
 		c.raw = asSent(c.Args)
 	}
 }

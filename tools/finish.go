@@ -19,7 +19,7 @@ func (s *Set) Finish(tx *runstore.Tx, run *runstore.Run, answer string) error {
 	if err := tx.Trace(run, runstore.TraceAnswer, map[string]string{"answer": Limit(answer, maxTraced)}); err != nil {
 		return err
 	}
-	why, err := s.unfinished(tx, run)
+	why, err := s.Unfinished(tx, run)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,8 @@ func (s *Set) Reopen(tx *runstore.Tx, run *runstore.Run) (more bool, err error) 
 	return run.Plan.Count(runstore.NeedsAttention) > 0, nil
 }
 
-func (s *Set) unfinished(tx *runstore.Tx, run *runstore.Run) (*runstore.StopReason, error) {
+// Unfinished says what keeps the run from being finished; nil: nothing does.
+func (s *Set) Unfinished(tx *runstore.Tx, run *runstore.Run) (*runstore.StopReason, error) {
 	p := &run.Plan
 	if !p.Listed || p.Total > 0 && !p.Made {
 		return &runstore.StopReason{Code: runstore.StopNoPlan, Message: "the model answered without making a plan"}, nil

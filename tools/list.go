@@ -87,10 +87,10 @@ func (c *fetching) recordList(tx *runstore.Tx, run *runstore.Run, raw json.RawMe
 	if err != nil {
 		return nil, err
 	}
-	if raw, err = with(raw, "new", firstOf(slices.Concat(c.added, added), maxChanged)); err != nil {
+	if raw, err = WithMember(raw, "new", firstOf(slices.Concat(c.added, added), maxChanged)); err != nil {
 		return nil, err
 	}
-	return with(raw, "no_longer_listed", firstOf(gone, maxChanged))
+	return WithMember(raw, "no_longer_listed", firstOf(gone, maxChanged))
 }
 
 // markGone marks the planned items that the list no longer holds.

@@ -51,7 +51,7 @@ func (c *call) recorded(tx *runstore.Tx, run *runstore.Run, ids []string) (Resul
 	if err != nil || !ok || tx.Now().Sub(f.ReadAt) > c.maxAge {
 		return Result{}, false, err
 	}
-	raw, err := with(f.Result, "already_read", "at "+f.ReadAt.Format(time.RFC3339)+" in this run; same result")
+	raw, err := WithMember(f.Result, "already_read", "at "+f.ReadAt.Format(time.RFC3339)+" in this run; same result")
 	if err != nil {
 		return Result{}, false, err
 	}
@@ -191,5 +191,5 @@ func (c *call) addNotes(tx *runstore.Tx, run *runstore.Run, raw json.RawMessage)
 	if len(shown) == 0 {
 		return raw, nil
 	}
-	return with(raw, "notes", shown)
+	return WithMember(raw, "notes", shown)
 }

@@ -79,23 +79,30 @@ func (s *Set) unknownTool(name string) error {
 // Start begins a run for owner and returns its header. An error of
 // [runstore.Budget.Check] says that nothing was started.
 func (s *Set) Start(ctx context.Context, owner Principal, scope string, src runstore.Source, b runstore.Budget) (*runstore.Run, error) {
+	var run *runstore.Run
+	err := s.store.Update(ctx, func(tx *runstore.Tx) (err error) {
+		run, err = s.Begin(tx, owner, scope, src, b)
+		return err
+	})
+	return run, err
+}
+
+// Begin is [Set.Start] within a transaction. The caller saves a header that it
+// changes further.
+func (s *Set) Begin(tx *runstore.Tx, owner Principal, scope string, src runstore.Source, b runstore.Budget) (*runstore.Run, error) {
 	if err := b.Check(); err != nil {
 		return nil, err
 	}
 	b.Fit(0)
-	var run *runstore.Run
-	err := s.store.Update(ctx, func(tx *runstore.Tx) (err error) {
-		run, err = tx.NewRun(runstore.Run{Owner: owner.Name, Domain: s.domain.Name, Scope: scope, Source: src, Budget: b})
-		if err != nil {
-			return err
-		}
-		if err := tx.Audit(runstore.AuditEntry{What: "run_started", By: owner.Name, Run: run.ID}, src); err != nil {
-			return err
-		}
-		if err := tx.Trace(run, runstore.TraceStarted, map[string]any{"owner": owner.Name, "scope": scope, "source": src, "budget": b}); err != nil {
-			return err
-		}
-		return tx.PutRun(run)
-	})
-	return run, err
+	run, err := tx.NewRun(runstore.Run{Owner: owner.Name, Domain: s.domain.Name, Scope: scope, Source: src, Budget: b})
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.Audit(runstore.AuditEntry{What: "run_started", By: owner.Name, Run: run.ID}, src); err != nil {
+		return nil, err
+	}
+	if err := tx.Trace(run, runstore.TraceStarted, map[string]any{"owner": owner.Name, "scope": scope, "source": src, "budget": b}); err != nil {
+		return nil, err
+	}
+	return run, tx.PutRun(run)
 }

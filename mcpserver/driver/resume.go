@@ -22,6 +22,10 @@ const (
 	DrivenByOther                 // another worker has the run; it goes by the new limits
 )
 
+// outcomes translates what taking a run up came to.
+var outcomes = map[tools.Readiness]Outcome{tools.Ready: Driven, tools.AlreadyDone: AlreadyDone,
+	tools.StillWaiting: StillWaiting, tools.StillExhausted: StillExhausted}
+
 // Changes is what a person changes of a run when taking it up again. Nil
 // fields stay as they are.
 type Changes struct {
@@ -61,8 +65,9 @@ func (d *Driver) Resume(ctx context.Context, id string, c Changes) (*runstore.Ru
 	if err != nil {
 		return run, Driven, report, errors.Join(err, d.giveBack(ctx, id, nil))
 	}
-	run, ended, err := d.makeReady(ctx, id)
-	if err != nil || ended != Driven {
+	run, is, err := d.o.Set.TakeUp(ctx, id, d.o.Who)
+	ended := outcomes[is]
+	if err != nil || is != tools.Ready {
 		return run, ended, report, errors.Join(err, d.giveBack(ctx, id, &run))
 	}
 	run, err = d.drive(ctx, run)
@@ -153,52 +158,6 @@ func (c Changes) Apply(tx *runstore.Tx, run *runstore.Run, by tools.Principal) e
 		return err
 	}
 	return tx.Audit(runstore.AuditEntry{What: "budget_changed", By: by.Name, Run: run.ID}, made)
-}
-
-// makeReady decides whether there is something to drive and makes the run
-// running if so. A done run's items that need attention are taken up again, a
-// bounded number per commit.
-func (d *Driver) makeReady(ctx context.Context, id string) (*runstore.Run, Outcome, error) {
-	var run *runstore.Run
-	ended, more := Driven, true
-	for reopening := false; more; reopening = true {
-		err := d.o.Store.Step(ctx, id, func(tx *runstore.Tx, r *runstore.Run) (err error) {
-			run, more = r, reopening || r.Status == runstore.Done
-			if !reopening {
-				if ended, err = d.ready(tx, r); err != nil || ended != Driven {
-					more = false
-					return err
-				}
-			}
-			if more {
-				more, err = d.o.Set.Reopen(tx, r)
-			}
-			return err
-		})
-		if err != nil {
-			return run, ended, err
-		}
-	}
-	return run, ended, nil
-}
-
-// ready decides whether there is something to drive and makes the run running
-// if so. A run that has work and no budget for it is stopped.
-func (d *Driver) ready(tx *runstore.Tx, run *runstore.Run) (Outcome, error) {
-	p, over := &run.Plan, run.Exhausted()
-	switch {
-	case run.Status == runstore.Done && p.Count(runstore.NeedsAttention) == 0 && p.Decided == 0:
-		return AlreadyDone, nil
-	case run.Status == runstore.Waiting && p.Decided == 0:
-		return StillWaiting, nil
-	case over != nil && (run.Status == runstore.Done || run.Status == runstore.Stopped):
-		return StillExhausted, nil
-	case over != nil:
-		return StillExhausted, tools.StopRun(tx, run, over.StopReason())
-	}
-	run.Guard = runstore.Guard{}
-	run.Status, run.Stop, run.Answer = runstore.Running, nil, ""
-	return Driven, tx.Trace(run, runstore.TraceResumed, map[string]string{"by": d.o.Who.Name})
 }
 
 // giveBack releases the lease.
