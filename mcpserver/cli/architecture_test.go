@@ -63,6 +63,7 @@ func blueprint() plan {
 			"github.com/spf13/cobra":                   "mcpserver/cli",
 			"github.com/spf13/pflag":                   "mcpserver/cli",
 			"golang.org/x/term":                        "mcpserver/cli",
+			"github.com/mark3labs/mcp-go":              "mcpserver",
 			"github.com/rogpeppe/go-internal":          "tests",
 		},
 		shown: map[string]string{
