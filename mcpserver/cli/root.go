@@ -40,7 +40,7 @@ func (a *app) root() *cobra.Command {
 	bind(root, root.PersistentFlags(), "data_dir")
 	root.AddGroup(&cobra.Group{ID: groupWork, Title: "Work:"}, &cobra.Group{ID: groupDecide, Title: "Decide:"},
 		&cobra.Group{ID: groupKeep, Title: "Keep in shape:"})
-	a.add(root, groupWork, a.runCommand(), a.resumeCommand(), a.statusCommand(), a.runsCommand(), a.traceCommand())
+	a.add(root, groupWork, a.runCommand(), a.resumeCommand(), a.statusCommand(), a.runsCommand(), a.traceCommand(), a.mcpCommand())
 	a.add(root, groupDecide, a.approveCommand(), a.approverCommand(), a.notesCommand())
 	a.add(root, groupKeep, a.doctorCommand(), a.resetCommand(), a.configCommand(), a.completionCommand(),
 		a.versionCommand())
