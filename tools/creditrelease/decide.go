@@ -1,7 +1,6 @@
 package creditrelease
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -87,20 +86,6 @@ func (p *picture) takeNote() tools.Decision {
 	return p.update(lines...)
 }
 
-func (a actionLine) planLine() planLine {
-	l := planLine{SalesOrder: a.SalesOrder, Status: "done"}
-	switch a.Status {
-	case "executed":
-		l.Note = fmt.Sprintf("Release request %s created after approval by %s.", cmp.Or(a.Request, a.Action), cmp.Or(a.By, "a person"))
-	case "rejected":
-		l.Note = fmt.Sprintf("Release rejected (%s). Order stays blocked.", cmp.Or(a.Comment, a.Detail, "no reason given"))
-	default: // failed, refused, expired, withdrawn: may be asked for again
-		l.Status = "needs_attention"
-		l.Note = fmt.Sprintf("Release request %s is %s (%s).", a.Action, a.Status, cmp.Or(a.Detail, "no reason given"))
-	}
-	return l
-}
-
 // work takes the next step for one open order.
 func (p *picture) work(order string) tools.Decision {
 	attention := func(format string, args ...any) tools.Decision {
@@ -177,7 +162,7 @@ func (p *picture) workCredit(order, customer string) tools.Decision {
 		return p.call(CreateRequest, map[string]string{"sales_order": order, "justification": justification(c)})
 	}
 	if a.open() {
-		return line("waiting_for_approval", "Credit block, %s. Request %s waits for %s.", overLimit(c), a.Action, a.Role)
+		return line("waiting_for_approval", "Credit block, %s. Request %s waits for %s.", overLimit(c), a.name(), a.Role)
 	}
 	return p.update(a.planLine())
 }
@@ -231,18 +216,18 @@ func (p *picture) summary() string {
 	fmt.Fprintf(&b, "Worked through %d blocked orders in sales organization %s.", p.total, p.scope)
 	if len(p.lines) >= p.total {
 		for _, id := range p.lines {
-			fmt.Fprintf(&b, "\n- %s: %s. %s", id, p.items[id].Status, p.items[id].Note)
+			b.WriteString(strings.TrimSuffix(fmt.Sprintf("\n- %s: %s. %s", id, p.items[id].Status, p.items[id].Note), " "))
 		}
 	} else {
 		fmt.Fprintf(&b, "\n%d done, %d waiting for approval, %d need attention.", p.counts["done"], p.counts["waiting_for_approval"], p.counts["needs_attention"])
 	}
-	switch {
-	case p.pending > len(p.queued):
-		fmt.Fprintf(&b, "\nWaiting for a person: %d requests. Nothing has been created yet.", p.pending)
-	case len(p.queued) > 0:
-		fmt.Fprintf(&b, "\nWaiting for a person: %s. Nothing has been created yet.", strings.Join(p.queued, ", "))
-	default:
+	switch n := p.counts["waiting_for_approval"]; {
+	case n == 0:
 		b.WriteString("\nNothing is waiting for a person.")
+	case n != len(p.queued): // the briefing shows some of many
+		fmt.Fprintf(&b, "\nWaiting for a person: %d requests. None of them has been created yet.", n)
+	default:
+		fmt.Fprintf(&b, "\nWaiting for a person: %s. Nothing of that has been created yet.", strings.Join(p.queued, ", "))
 	}
 	return b.String()
 }

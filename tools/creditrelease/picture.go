@@ -27,8 +27,7 @@ type picture struct {
 	notes   []noteLine
 	actions map[string]actionLine // by order: undecided ones
 	decided []actionLine          // decided, the plan does not say so yet
-	pending int
-	queued  []string // requests of this segment and the briefing, in sequence
+	queued  []string              // requests that wait, of this segment and the briefing, in sequence
 }
 
 type pictured struct{ Status, Note string }
@@ -40,21 +39,12 @@ type noteLine struct {
 	Text  string `json:"text"`
 }
 
-type actionLine struct {
-	Action     string `json:"action"`
-	SalesOrder string `json:"sales_order"`
-	Status     string `json:"status"`
-	Role       string `json:"role"`
-	By         string `json:"by"`
-	Request    string `json:"request"`
-	Comment    string `json:"comment"`
-	Detail     string `json:"detail"`
-}
-
 // briefLine is any of the JSON lines of a briefing.
 type briefLine struct {
 	actionLine
-	noteLine
+	About  string          `json:"about"` // of a note, whose run is in actionLine
+	Date   string          `json:"date"`
+	Text   string          `json:"text"`
 	Note   string          `json:"note"`
 	Tool   string          `json:"tool"`
 	Args   json.RawMessage `json:"args"`
@@ -86,9 +76,6 @@ func (p *picture) brief(line string) {
 		p.readCounts(line)
 	case strings.HasPrefix(line, "The list is stale"):
 		p.stale = true
-	case strings.HasPrefix(line, "Requests that wait for a person: "):
-		_, n, _ := strings.Cut(line, ": ")
-		p.pending, _ = strconv.Atoi(n)
 	}
 }
 
@@ -113,7 +100,7 @@ func (p *picture) briefJSON(line string) {
 	case l.Tool != "":
 		p.fact(l.Tool, l.Args, l.Result)
 	case l.About != "":
-		p.notes = append(p.notes, l.noteLine)
+		p.notes = append(p.notes, noteLine{About: l.About, Date: l.Date, Run: l.Of, Text: l.Text})
 	case l.Action != "":
 		p.action(l.actionLine)
 	case l.SalesOrder != "":
@@ -135,9 +122,7 @@ func (p *picture) item(id, status, note string) {
 func (p *picture) action(a actionLine) {
 	if a.open() {
 		p.actions[a.SalesOrder] = a
-		if a.Status == "pending" {
-			p.queued = append(p.queued, a.Action+" ("+a.Role+")")
-		}
+		p.wait(a)
 		return
 	}
 	p.actions[a.SalesOrder] = a
@@ -146,14 +131,12 @@ func (p *picture) action(a actionLine) {
 	}
 }
 
-// open reports whether a waits for a person or for being carried out.
-func (a actionLine) open() bool {
-	return a.Status == "pending" || a.Status == "approved" || a.Status == "executing" || a.Status == "unknown"
-}
-
-// again reports whether a came to nothing through no decision of a person.
-func (a actionLine) again() bool {
-	return a.Status == "failed" || a.Status == "refused" || a.Status == "expired" || a.Status == "withdrawn"
+// wait adds a to what waits for people, once.
+func (p *picture) wait(a actionLine) {
+	text := a.name() + " (" + a.Role + ")"
+	if a.Status == "pending" && !slices.Contains(p.queued, text) {
+		p.queued = append(p.queued, text)
+	}
 }
 
 func (p *picture) fact(tool string, args, result json.RawMessage) {
@@ -225,11 +208,9 @@ func (p *picture) observeRequest(x tools.Exchange) {
 	if json.Unmarshal(x.Result, &q) != nil {
 		return
 	}
-	p.actions[args.SalesOrder] = actionLine{Action: q.ActionID, SalesOrder: args.SalesOrder, Status: q.Status, Role: q.Role, By: q.By, Request: q.Request}
-	if q.Status == "pending" {
-		p.pending++
-		p.queued = append(p.queued, q.ActionID+" ("+q.Role+")")
-	}
+	a := actionLine{Action: q.ActionID, Of: q.Run, SalesOrder: args.SalesOrder, Status: q.Status, Role: q.Role, By: q.By, Request: q.Request}
+	p.actions[args.SalesOrder] = a
+	p.wait(a)
 }
 
 func (p *picture) observePlan(x tools.Exchange) {

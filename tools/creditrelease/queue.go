@@ -46,7 +46,8 @@ func (r exposureResult) standing(othersTotal Amount) Standing {
 }
 
 // others sums the customer's other requests that an exposure read at readAt
-// does not hold yet: undecided, approved, or carried out since.
+// does not hold yet: undecided, approved, or carried out since. Credits do not
+// count.
 func others(w *tools.Writing, customer, order string, readAt time.Time) (int, Amount, error) {
 	var total Amount
 	entries, err := w.Gate.Group(w.Tx, customer)
@@ -61,6 +62,9 @@ func others(w *tools.Writing, customer, order string, readAt time.Time) (int, Am
 		a, err := ParseAmount(e.Amount)
 		if err != nil {
 			return 0, total, fmt.Errorf("amount of %s/%s: %w", e.Run, e.Action, err)
+		}
+		if a.IsNegative() {
+			continue // it may come to nothing, and must not lower the role of another
 		}
 		n, total = n+1, total.Add(a)
 	}
@@ -176,7 +180,7 @@ func evidenceText(s string) string {
 type queued struct {
 	Queued   bool   `json:"queued"`
 	ActionID string `json:"action_id"`
-	RunID    string `json:"run_id,omitempty"` // of another run
+	Run      string `json:"run,omitempty"` // another run, whose request it is
 	Role     string `json:"required_role"`
 	Status   string `json:"status"`
 	By       string `json:"by,omitempty"`
@@ -189,7 +193,7 @@ func queuedAnswer(q approvalgate.Queued) queued {
 	out := queued{Queued: true, ActionID: a.ID, Role: a.Role, Status: string(a.Status)}
 	switch {
 	case q.Linked:
-		out.Queued, out.RunID = false, a.Run
+		out.Queued, out.Run = false, a.Run
 		out.Message = "Another run has already asked for this order; its request stands for both."
 	case q.Existing:
 		out.Message = "This order already has a queued request; nothing new was added."

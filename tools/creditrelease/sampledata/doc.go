@@ -23,7 +23,7 @@
 //	           blocked             true or false
 //	           block_reason        text, at most 8,000 bytes
 //	           currency            optional, three capital letters; EUR
-//	           sales_organization  optional, 1 to 4 letters or digits; the file's
+//	           sales_organization  optional, 1 to 4 capital letters or digits; the file's
 //	customer   customer            1 to 10 digits
 //	           name, street, postal_code, city, country
 //	                               text, at most 500 bytes; "" for a gap

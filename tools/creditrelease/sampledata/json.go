@@ -89,7 +89,7 @@ func (j *jsonReader) part(key string) error {
 				return nil
 			}
 		}
-		return errors.New(`"sales_organization" must be a string of 1 to 4 letters or digits, e.g. "1010"`)
+		return errors.New(`"sales_organization" must be a string of 1 to 4 capital letters or digits, e.g. "1010"`)
 	}
 	j.in.value()
 	return nil

@@ -176,7 +176,7 @@ func TestLoadJSONRefusesRecord(t *testing.T) {
 		{"reason null", order(`"x"`, `null`), `block_reason must be a string, not "null"`},
 		{"reason too long", order(`"x"`, `"`+strings.Repeat("é", 4001)+`"`), "block_reason has 8002 bytes; at most 8000"},
 		{"currency", order(`"blocked"`, `"currency":"euro","blocked"`), `currency must be three capital letters, e.g. 'EUR', not "euro"`},
-		{"order organization", order(`"blocked"`, `"sales_organization":"10 10","blocked"`), `sales_organization must be 1 to 4 letters or digits`},
+		{"order organization", order(`"blocked"`, `"sales_organization":"10 10","blocked"`), `sales_organization must be 1 to 4 capital letters or digits`},
 		{"customer's currency", customer(`"city"`, `"currency":"eur","city"`), `customers[0]: currency must be three`},
 		{"limit missing", customer(`"credit_limit":1,`, ``), "customers[0]: credit_limit is missing"},
 		{"limit null", customer(`"credit_limit":1,`, `"credit_limit":null,`), "customers[0]: credit_limit must be a number"},

@@ -167,12 +167,12 @@ func (r *record) currency(i int) string {
 // organization returns "" where the file's holds.
 func (r *record) organization(i int) string {
 	if v := r.values[i]; v != "" && !validOrganization(v) {
-		r.fault(i, "must be 1 to 4 letters or digits, e.g. '1010', not %s", short(v))
+		r.fault(i, "must be 1 to 4 capital letters or digits, e.g. '1010', not %s", short(v))
 	}
 	return r.values[i]
 }
 
 func validOrganization(s string) bool {
-	const allowed = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	const allowed = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	return len(s) >= 1 && len(s) <= 4 && strings.Trim(s, allowed) == ""
 }

@@ -94,6 +94,20 @@ func (w *World) listBlocked(org string) []creditrelease.ListedOrder {
 	return slices.Clip(list)
 }
 
+// Organizations are the sales organizations that have blocked orders, sorted.
+func (w *World) Organizations() []string {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	var found []string
+	for i := range w.orders {
+		if o := &w.orders[i]; o.Blocked && !slices.Contains(found, o.SalesOrganization) {
+			found = append(found, o.SalesOrganization)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
 func (w *World) order(salesOrder string) (creditrelease.Order, error) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
