@@ -31,11 +31,8 @@ func (a *app) resetCommand() *cobra.Command {
 }
 
 func (a *app) reset(_ context.Context, s *Settings, _ []string) error {
-	if err := runstore.Remove(s.DataDir); err != nil {
+	if err := runstore.Remove(s.DataDir, func() error { return os.RemoveAll(registerDir(s)) }); err != nil {
 		return storeError(err, s.DataDir)
-	}
-	if err := os.RemoveAll(registerDir(s)); err != nil {
-		return configError("the register of created requests could not be deleted: "+err.Error(), "")
 	}
 	return a.out.result(map[string]any{"reset": true, "data_dir": s.DataDir}, func() {
 		a.out.say("Deleted all runs, decisions, approvers, notes and created requests in %s.", s.DataDir)
