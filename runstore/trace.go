@@ -18,6 +18,7 @@ const (
 	TraceApproval   = "approval"
 	TraceExecution  = "execution"
 	TraceBudget     = "budget"
+	TraceSource     = "source"
 	TraceResumed    = "resumed"
 	TraceAnswer     = "answer"
 	TraceStopped    = "stopped"

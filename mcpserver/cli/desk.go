@@ -65,6 +65,7 @@ type desk struct {
 	gate   *approvalgate.Gate
 	set    *tools.Set
 	model  driver.Model
+	scopes []string // that the source has items in
 	close  func() error
 }
 

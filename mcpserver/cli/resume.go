@@ -18,8 +18,8 @@ func (a *app) resumeCommand() *cobra.Command {
 		Short: "Carry out decisions and go on with a run",
 		Long: `Carry out what was approved, then go on with the run where it stopped; without
 RUN with the one that was started last. Data, model and limits are those of the
-run; a limit given here replaces its own, and that is recorded. It also holds
-for another process that works on the run at the moment.
+run; a limit given here, as a flag, replaces its own, and that is recorded. It
+also holds for another process that works on the run at the moment.
 
 Exit codes: 0 done or waiting for approvals, 2, 3 stopped, 4 another process
 works on the run, 5, 130.`,
@@ -38,7 +38,7 @@ func (a *app) resume(ctx context.Context, s *Settings, args []string) error {
 			return nil, err
 		}
 		src := run.Source
-		if s.Given("simulate") {
+		if s.From("simulate") == FromFlag {
 			src.Simulate = s.Source.Simulate
 		}
 		d, err := wire(store, s, src)

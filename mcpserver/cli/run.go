@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,6 +44,9 @@ func (a *app) run(ctx context.Context, s *Settings, _ []string) error {
 			return nil, err
 		}
 		defer d.close()
+		if text := scopeWarning(d.scopes, s.Org); text != "" {
+			a.out.note("%s", text)
+		}
 		run, err := d.set.Start(ctx, who, s.Org, src, budgetFrom(s.Limits))
 		if err != nil {
 			return nil, err
@@ -98,24 +103,26 @@ func (a *app) printNext(v *runView) {
 // nextSteps are the commands that may follow, a few of them.
 func nextSteps(v *runView) []string {
 	var next []string
-	pending, approved := 0, false
+	pending, approved := map[string]int{}, false // pending by run: a request may be another's
 	for _, line := range v.Actions {
 		act := line.action
 		approved = approved || act.Status == runstore.Approved
 		if act.Status != runstore.Pending {
 			continue
 		}
-		if pending++; pending <= 3 {
+		if pending[act.Run]++; len(next) < 3 {
 			next = append(next, fmt.Sprintf("orderdesk approve %s/%s --as NAME   (needs %s)", act.Run, act.ID, act.Role))
 		}
 	}
-	if pending > 3 {
-		next = append(next, fmt.Sprintf("orderdesk approve --all --run %s --as NAME   (%d wait in all)", v.RunID, pending))
+	for _, run := range slices.Sorted(maps.Keys(pending)) {
+		if n := pending[run]; n > 1 {
+			next = append(next, fmt.Sprintf("orderdesk approve --all --run %s --as NAME   (%d wait)", run, n))
+		}
 	}
 	switch {
 	case v.Status == runstore.Stopped && v.StopReason != nil && strings.HasPrefix(v.StopReason.Code, "budget_"):
 		next = append(next, "orderdesk resume "+v.RunID+" "+raiseFlag(v)+"   (a person raises a limit, on purpose)")
-	case v.Status == runstore.Stopped || v.Status == runstore.Running, v.Status == runstore.Waiting && (approved || pending == 0):
+	case v.Status == runstore.Stopped || v.Status == runstore.Running, v.Status == runstore.Waiting && (approved || len(pending) == 0):
 		next = append(next, "orderdesk resume "+v.RunID)
 	}
 	return next

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // errInterrupted is the cause of a context that a signal ended.
@@ -22,7 +23,26 @@ func endSignals() <-chan os.Signal {
 			signal.Notify(ch, s)
 		}
 	}
-	return ch
+	return withoutEchoes(ch, 100*time.Millisecond)
+}
+
+// withoutEchoes leaves out a signal that comes again within a moment: timeout
+// and its like send it to the process and to its group, and mean one.
+func withoutEchoes(signals <-chan os.Signal, moment time.Duration) <-chan os.Signal {
+	out := make(chan os.Signal, 2)
+	go func() {
+		defer close(out)
+		var last os.Signal
+		var at time.Time
+		for s := range signals {
+			if s == last && time.Since(at) < moment {
+				continue
+			}
+			last, at = s, time.Now()
+			out <- s
+		}
+	}()
+	return out
 }
 
 // onSignals returns a context that the first signal ends, with

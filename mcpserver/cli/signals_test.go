@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestCLI04_FirstSignalEndsTheContextSecondTheProcess(t *testing.T) {
@@ -134,5 +136,22 @@ func TestConfirm(t *testing.T) {
 		if got, err := a.confirm(t.Context(), "Really?"); got != tt.want || err != nil {
 			t.Errorf("%q: got %v, %v, want %v", tt.stdin, got, err, tt.want)
 		}
+	}
+}
+
+// TestEchoOfASignal: timeout and its like send one signal twice.
+func TestEchoOfASignal(t *testing.T) {
+	in := make(chan os.Signal, 4)
+	in <- os.Interrupt
+	in <- os.Interrupt // the echo
+	in <- os.Kill
+	in <- os.Interrupt // another one in between: a new one
+	close(in)
+	var got []os.Signal
+	for s := range withoutEchoes(in, time.Hour) {
+		got = append(got, s)
+	}
+	if want := []os.Signal{os.Interrupt, os.Kill, os.Interrupt}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

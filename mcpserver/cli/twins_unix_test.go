@@ -66,3 +66,40 @@ func TestSTA19_Zones(t *testing.T) {
 		t.Errorf("times without a zone: %s", got)
 	}
 }
+
+// TestHintsNameTheRunThatAsked: a second run waits on the requests of the
+// first, and the hints are commands that work.
+func TestHintsNameTheRunThatAsked(t *testing.T) {
+	p := newPlace(t)
+	p.ok("approver", "add", "Maria Weber", "--role", "CREDIT_MANAGER", "HEAD_OF_FINANCE")
+	p.ok("run", "--data", p.list(12))
+	first := p.runs()[0].RunID
+	got := p.ok("run", "--data", p.list(12))
+	got.says(t, "next: orderdesk approve "+first+"/A1 --as NAME", "next: orderdesk approve --all --run "+first+" --as NAME   (6 wait)")
+	p.ok("approve", "--all", "--run", first, "--as", "Maria Weber")
+}
+
+// TestOrdersOfAnotherOrganization: a list that is empty because its items are
+// elsewhere says so.
+func TestOrdersOfAnotherOrganization(t *testing.T) {
+	p := newPlace(t)
+	got := p.ok("run", "--data", p.list(4), "--org", "2000")
+	got.says(t, "warning: the data has no blocked orders in sales organization 2000, but in 1010; --org 1010 works on them")
+	if got := p.ok("run", "--data", p.list(4)); strings.Contains(got.stderr, "warning") {
+		t.Errorf("a warning for nothing: %s", got)
+	}
+}
+
+// TestSimulateIsRecorded: what a run works with changes by a flag only, and the
+// trace says so.
+func TestSimulateIsRecorded(t *testing.T) {
+	p := newPlace(t)
+	p.wants(ExitStopped, "run", "--max-model-calls", "3")
+	p.env = append(p.env, "ORDERDESK_SIMULATE=outage")
+	p.ok("resume", "--max-model-calls", "60", "--simulate", "flaky")
+	got := p.ok("trace")
+	got.says(t, `"what":"simulate"`, `"old":"none"`, `"new":"flaky"`)
+	if strings.Contains(got.stdout, "Do not retry now") {
+		t.Error("it worked under the environment's outage")
+	}
+}

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"orderdesk/approvalgate"
@@ -47,7 +49,7 @@ func checkOrg(s string) error {
 // wire makes the parts that work on runs of one source, top to bottom. This is
 // the one place that knows the domain.
 func wire(store *runstore.Store, s *Settings, src runstore.Source) (*desk, error) {
-	backend, err := openBackend(src)
+	backend, scopes, err := openBackend(src)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ func wire(store *runstore.Store, s *Settings, src runstore.Source) (*desk, error
 	if err != nil {
 		return nil, err
 	}
-	d := &desk{store: store, people: approvalgate.NewPeople(store), close: register.Close}
+	d := &desk{scopes: scopes, store: store, people: approvalgate.NewPeople(store), close: register.Close}
 	d.gate = approvalgate.New(approvalgate.Options{Store: store, People: d.people, Receiver: receiver{register},
 		Recheck: domain.Recheck, AllowSelf: s.SelfApproval, Lifetime: s.RequestLife})
 	d.set = tools.NewSet(tools.Options{Store: store, Gate: d.gate, Domain: domain, MaxAge: s.FactAge,
@@ -72,14 +74,24 @@ func wire(store *runstore.Store, s *Settings, src runstore.Source) (*desk, error
 // itemWords are the words of the runs' domain; there is one.
 func itemWords() tools.ItemWords { return creditrelease.Words() }
 
-func openBackend(src runstore.Source) (creditrelease.Backend, error) {
+// scopeWarning says that a list is empty because its orders are elsewhere; ""
+// if there is nothing to say.
+func scopeWarning(scopes []string, org string) string {
+	if len(scopes) == 0 || slices.Contains(scopes, org) {
+		return ""
+	}
+	shown := strings.Join(scopes[:min(len(scopes), 5)], ", ")
+	return fmt.Sprintf("warning: the data has no blocked orders in sales organization %s, but in %s; --org %s works on them", org, shown, scopes[0])
+}
+
+func openBackend(src runstore.Source) (_ creditrelease.Backend, scopes []string, err error) {
 	word := src.Simulate
 	if word == "none" {
 		word = "steady"
 	}
 	mode, err := sampledata.ParseMode(word)
 	if err != nil {
-		return nil, configError(err.Error(), "--simulate none|flaky|outage")
+		return nil, nil, configError(err.Error(), "--simulate none|flaky|outage")
 	}
 	world, err := sampledata.Load(src.Data)
 	if err != nil {
@@ -87,9 +99,9 @@ func openBackend(src runstore.Source) (creditrelease.Backend, error) {
 		for line := range strings.Lines(err.Error()) {
 			e.Details = append(e.Details, strings.TrimSuffix(line, "\n"))
 		}
-		return nil, e
+		return nil, nil, e
 	}
-	return sampledata.NewBackend(world, mode), nil
+	return sampledata.NewBackend(world, mode), world.Organizations(), nil
 }
 
 // receiver is the sample register as the gate calls it.

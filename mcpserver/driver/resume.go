@@ -148,8 +148,12 @@ func (c Changes) Apply(tx *runstore.Tx, run *runstore.Run, by tools.Principal) e
 		return err
 	}
 	run.Budget = changed
-	if c.Simulate != "" {
+	if c.Simulate != "" && c.Simulate != run.Source.Simulate {
+		was := run.Source.Simulate
 		run.Source.Simulate = c.Simulate
+		if err := tx.Trace(run, runstore.TraceSource, map[string]any{"by": by.Name, "what": "simulate", "old": was, "new": c.Simulate}); err != nil {
+			return err
+		}
 	}
 	if len(made) == 0 {
 		return nil
