@@ -59,6 +59,7 @@ func definitions() []definition {
 		{name: "compact_at", value: "N", help: "start a new context above `N` characters", kind: number},
 		{name: "crash_after", value: "N", help: "die after `N` model calls, as in a power cut (for trials)",
 			kind: number, source: onlyFlag},
+		{name: "listen", value: "ADDR", help: "listen on `ADDR`", preset: "127.0.0.1:8080"},
 		{name: "as", value: "NAME", help: "decide as the approver `NAME`"},
 		{name: "passphrase_file", value: "FILE",
 			help: "take the passphrase from the first line of `FILE` (- is standard input)"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -113,4 +114,69 @@ func TestMCP_OnlyMessagesOnStdout(t *testing.T) {
 	if got := p.wants(ExitStore, "mcp"); got.stdout != "" || !strings.Contains(got.stderr, "store damaged") {
 		t.Errorf("damaged store: %s", got)
 	}
+}
+
+// TestServe: a server makes the first agent and says how to call it; a client
+// works over it beside commands; SIGTERM ends it.
+func TestServe(t *testing.T) {
+	p := newPlace(t)
+	r := p.start("serve", "--listen", "127.0.0.1:0")
+	url := strings.Fields(r.line("Listening on "))[2]
+	r.line("There was no agent; made default.")
+	snippet := r.line("mcpServers")
+	var config struct {
+		Servers map[string]struct {
+			URL     string
+			Headers map[string]string
+		} `json:"mcpServers"`
+	}
+	if err := json.Unmarshal([]byte(snippet), &config); err != nil || config.Servers["orderdesk"].URL != url {
+		t.Fatalf("%v: %s", err, snippet)
+	}
+	var added struct{ Name, Token string }
+	p.ok("agent", "add", "night-job", "--json").decode(t, &added)
+	p.ok("agent", "list").says(t, "default", "night-job")
+	p.wants(ExitUsage, "agent", "add", "night-job").says(t, "there is an agent night-job already", "hint: orderdesk agent remove night-job")
+	for _, headers := range []map[string]string{config.Servers["orderdesk"].Headers, {"Authorization": "Bearer " + added.Token}} {
+		h := p.dial(url, headers)
+		run, refusal := h.call("sales_order_list_blocked", map[string]any{"sales_organization": "1010"})
+		if v := p.status(run); refusal != "" || v.Counts["total"] != 4 {
+			t.Errorf("%q, %+v", refusal, v)
+		}
+	}
+	p.ok("agent", "remove", "night-job")
+	if _, err := p.tryDial(url, map[string]string{"Authorization": "Bearer " + added.Token}); err == nil {
+		t.Error("a removed agent calls")
+	}
+	r.signal(syscall.SIGTERM)
+	if got := r.end(); got.code != ExitInterrupted || strings.Contains(got.stdout+got.stderr, added.Token) {
+		t.Errorf("the end: %s", got)
+	}
+	p.ok("doctor")
+}
+
+func (p *place) dial(url string, headers map[string]string) *host {
+	p.t.Helper()
+	h, err := p.tryDial(url, headers)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return h
+}
+
+func (p *place) tryDial(url string, headers map[string]string) (*host, error) {
+	p.t.Helper()
+	c, err := client.NewStreamableHttpClient(url, transport.WithHTTPHeaders(headers))
+	if err != nil {
+		return nil, err
+	}
+	p.t.Cleanup(func() { _ = c.Close() })
+	var init mcp.InitializeRequest
+	init.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	init.Params.ClientInfo = mcp.Implementation{Name: "test", Version: "1"}
+	if err := c.Start(p.t.Context()); err != nil {
+		return nil, err
+	}
+	_, err = c.Initialize(p.t.Context(), init)
+	return &host{p: p, client: c}, err
 }

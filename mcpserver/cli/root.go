@@ -14,6 +14,7 @@ type body func(ctx context.Context, s *Settings, args []string) error
 const (
 	groupWork   = "work"
 	groupDecide = "decide"
+	groupHosts  = "hosts"
 	groupKeep   = "keep"
 )
 
@@ -39,8 +40,10 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().Bool("json", false, "print one JSON value, also for errors")
 	bind(root, root.PersistentFlags(), "data_dir")
 	root.AddGroup(&cobra.Group{ID: groupWork, Title: "Work:"}, &cobra.Group{ID: groupDecide, Title: "Decide:"},
+		&cobra.Group{ID: groupHosts, Title: "Serve MCP hosts:"},
 		&cobra.Group{ID: groupKeep, Title: "Keep in shape:"})
-	a.add(root, groupWork, a.runCommand(), a.resumeCommand(), a.statusCommand(), a.runsCommand(), a.traceCommand(), a.mcpCommand())
+	a.add(root, groupWork, a.runCommand(), a.resumeCommand(), a.statusCommand(), a.runsCommand(), a.traceCommand())
+	a.add(root, groupHosts, a.mcpCommand(), a.serveCommand(), a.agentCommand())
 	a.add(root, groupDecide, a.approveCommand(), a.approverCommand(), a.notesCommand())
 	a.add(root, groupKeep, a.doctorCommand(), a.resetCommand(), a.configCommand(), a.completionCommand(),
 		a.versionCommand())

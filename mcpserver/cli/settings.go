@@ -14,6 +14,7 @@ import (
 type Settings struct {
 	DataDir        string
 	Org            string
+	Listen         string
 	Source         Source
 	Limits         Limits
 	CrashAfter     Limit
@@ -159,7 +160,7 @@ func typed(from map[string]resolved) *Settings {
 		return max(time.Nanosecond, time.Duration(limit(name).Max)*unit)
 	}
 	return &Settings{
-		DataDir: from["data_dir"].value, Org: from["org"].value,
+		DataDir: from["data_dir"].value, Org: from["org"].value, Listen: from["listen"].value,
 		Source: Source{from["data"].value, from["model"].value, from["simulate"].value},
 		Limits: Limits{limit("max_model_calls"), limit("max_tool_calls"), limit("max_chars"),
 			limit("max_seconds"), limit("compact_at")},

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"orderdesk/mcpserver"
+	"orderdesk/runstore"
+)
+
+// firstAgent is made when a server starts and nobody could call it.
+const firstAgent = "default"
+
+func (a *app) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve MCP hosts over HTTP",
+		Long: `Serve MCP hosts over HTTP: streamable HTTP on /mcp, and /sse with /message for
+hosts of 2024. A host sends the token of an agent; see "orderdesk agent". It ends
+with Ctrl-C or SIGTERM, after the calls under way.
+
+There is no encryption: listen on this machine, or put a proxy that speaks TLS
+in front.
+
+Exit codes: 2, 5, 130 ended by a signal.`,
+		Example: "  orderdesk serve\n  orderdesk serve --listen 127.0.0.1:9000",
+		Args:    upTo(0),
+		RunE:    a.with(a.serve),
+	}
+	bind(cmd, cmd.Flags(), "listen", "org", "data", "simulate", "max_tool_calls")
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, s *Settings, _ []string) error {
+	who, err := a.me()
+	if err != nil {
+		return err
+	}
+	src, err := sourceOf(s)
+	if err != nil {
+		return err
+	}
+	return a.withStore(ctx, s, "serve", func(store *runstore.Store) error {
+		hosts, end, err := a.hosts(store, s, src, "serve")
+		if err != nil {
+			return err
+		}
+		defer end()
+		agents := mcpserver.NewAgents(store)
+		site, err := hosts.NewHTTP(agents)
+		if err != nil {
+			return err
+		}
+		l, err := net.Listen("tcp", s.Listen)
+		if err != nil {
+			return configError("cannot listen on "+s.Listen+": "+err.Error(), "--listen 127.0.0.1:PORT")
+		}
+		if err := a.announce(ctx, agents, l.Addr(), who.Name); err != nil {
+			return errors.Join(err, l.Close())
+		}
+		if err := site.Serve(ctx, l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return context.Cause(ctx)
+	})
+}
+
+// announce says where hosts find the server and, when there is no agent yet,
+// makes one and shows how to call with it.
+func (a *app) announce(ctx context.Context, agents *mcpserver.Agents, addr net.Addr, by string) error {
+	url := "http://" + addr.String() + "/mcp"
+	a.out.note("Listening on %s (and /sse). Ctrl-C ends.", url)
+	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		a.out.note("warning: others can reach this address, and nothing is encrypted")
+	}
+	list, err := agents.List(ctx)
+	if err != nil || len(list) > 0 {
+		return err
+	}
+	token, err := agents.Add(ctx, firstAgent, by)
+	if err != nil {
+		return err
+	}
+	a.out.note("There was no agent; made %s. Its token is shown only now. For a host's configuration:", firstAgent)
+	a.out.note("%s", `{"mcpServers": {"orderdesk": {"type": "http", "url": "`+url+`", "headers": {"Authorization": "Bearer `+token+`"}}}}`)
+	return nil
+}
