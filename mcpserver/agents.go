@@ -88,6 +88,7 @@ func (a *Agents) Add(ctx context.Context, name, by string) (token string, err er
 func (a *Agents) List(ctx context.Context) ([]Agent, error) {
 	agents := []Agent{}
 	err := a.store.View(ctx, func(tx *runstore.Tx) error {
+		agents = agents[:0] // it may run again
 		return tx.Scan(runstore.NewKey("agent"), "", func(_ string, get func(any) error) (bool, error) {
 			var r agentRecord
 			err := get(&r)

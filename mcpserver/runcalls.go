@@ -141,6 +141,7 @@ func (h *Hosts) runList(ctx context.Context, who tools.Principal, args map[strin
 // are.
 func (h *Hosts) mine(ctx context.Context, who tools.Principal, page int) (runs []*runstore.Run, total int, err error) {
 	err = h.o.Store.View(ctx, func(tx *runstore.Tx) error {
+		runs, total = nil, 0 // it may run again
 		return tx.Runs(func(r *runstore.Run) bool {
 			if r.Owner == who.Name {
 				if total >= (page-1)*maxListed && len(runs) < maxListed {

@@ -30,7 +30,8 @@ RUN/A1 when several runs have an A1. Nothing is carried out yet: that happens on
 "orderdesk resume".
 
 Exit codes: 0 recorded, 2, 4 refused: wrong role, already decided, changed,
-expired, wrong passphrase; nothing was recorded then.`,
+expired, wrong passphrase. What was refused is not recorded; of several actions
+the others are.`,
 		Example: "  orderdesk approve A1 --as \"Maria Weber\"\n" +
 			"  orderdesk approve A2 --as \"Jon Berg\" --reject --comment \"Wait for the payment\"\n" +
 			"  orderdesk approve --all --as \"Maria Weber\" --passphrase-file ~/.maria",

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,11 +39,15 @@ which login name is theirs. Several roles follow one --role, or each its own.`,
 			if err := between(1, 20)(cmd, args); err != nil {
 				return err
 			}
-			for _, role := range args[1:] {
-				if role != strings.ToUpper(role) {
+			before := a.proc.Args[:max(0, slices.IndexFunc(a.proc.Args, func(arg string) bool { return strings.HasPrefix(arg, "--role") }))]
+			for _, role := range args[1:] { // of "--role A B" the flag has taken the first
+				if role != strings.ToUpper(role) || slices.Contains(before, role) {
 					return usageError(`unexpected argument "`+role+`"; nothing recorded`,
 						`a name with blanks needs quotes, as in orderdesk approver add "Maria Weber" --role `+exampleRole)
 				}
+			}
+			if strings.HasPrefix(o.login, "-") {
+				return usageError("--login needs a login name; nothing recorded", cmd.UseLine())
 			}
 			if len(o.roles) == 0 {
 				return usageError("approver add needs at least one --role", cmd.UseLine())

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"io"
+
 	"github.com/spf13/cobra"
 )
 
@@ -16,18 +19,25 @@ func (a *app) completionCommand() *cobra.Command {
 		ValidArgs: shells,
 		Args:      exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, w := cmd.Root(), a.out.stdout
-			switch args[0] {
-			case "bash":
-				return root.GenBashCompletionV2(w, true)
-			case "zsh":
-				return root.GenZshCompletion(w)
-			case "fish":
-				return root.GenFishCompletion(w, true)
-			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(w)
+			var script bytes.Buffer
+			if err := completionScript(cmd, args[0], &script); err != nil {
+				return err
 			}
-			return usageError("no completion for "+args[0], cmd.UseLine())
+			return a.out.result(map[string]string{"script": script.String()}, func() { _, _ = script.WriteTo(a.out.stdout) })
 		},
 	}
+}
+
+func completionScript(cmd *cobra.Command, shell string, w io.Writer) error {
+	switch root := cmd.Root(); shell {
+	case "bash":
+		return root.GenBashCompletionV2(w, true)
+	case "zsh":
+		return root.GenZshCompletion(w)
+	case "fish":
+		return root.GenFishCompletion(w, true)
+	case "powershell":
+		return root.GenPowerShellCompletionWithDesc(w)
+	}
+	return usageError("no completion for "+shell, cmd.UseLine())
 }

@@ -112,14 +112,18 @@ func (d *deciding) actions(ctx context.Context, args, roles []string) ([]*runsto
 		if err != nil {
 			return nil, err
 		}
-		err = d.store.View(ctx, func(tx *runstore.Tx) error {
-			a, err := tx.Action(runstore.ActionRef(ref))
-			found = append(found, a)
+		if slices.ContainsFunc(found, func(a *runstore.Action) bool { return a.Run == ref.Run && a.ID == ref.Action }) {
+			continue // named twice
+		}
+		var a *runstore.Action
+		err = d.store.View(ctx, func(tx *runstore.Tx) (err error) {
+			a, err = tx.Action(runstore.ActionRef(ref))
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
+		found = append(found, a)
 		if found[0].Run != ref.Run {
 			return nil, usageError("the actions belong to several runs; nothing recorded", "decide one run at a time")
 		}
@@ -135,6 +139,7 @@ func (d *deciding) allPending(ctx context.Context, roles []string) ([]*runstore.
 	var found []*runstore.Action
 	err = d.store.View(ctx, func(tx *runstore.Tx) error {
 		pending, err := tx.PendingActions(run, run.Pending)
+		found = nil // it may run again
 		for _, a := range pending {
 			if slices.Contains(roles, a.Role) {
 				found = append(found, a)

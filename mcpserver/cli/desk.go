@@ -81,7 +81,7 @@ func (a *app) driverFor(d *desk, s *Settings, who tools.Principal, command strin
 	if s.CrashAfter.Set && s.CrashAfter.Max > 0 {
 		o.CrashAfter = s.CrashAfter.Max
 		o.Crash = func() {
-			a.out.note("Simulated crash after model call %d. Every step is saved; orderdesk resume goes on.", s.CrashAfter.Max)
+			a.out.note("Simulated crash (--crash-after %d). Every step is saved; orderdesk resume goes on.", s.CrashAfter.Max)
 			a.proc.Control.Exit(ExitStopped)
 		}
 	}

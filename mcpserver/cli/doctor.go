@@ -87,7 +87,7 @@ func (a *app) printCheckup(c *checkup) {
 // database may end the process over a damaged block, so a process of its own
 // does the reading, where there is a program to start.
 func (a *app) examine(ctx context.Context, s *Settings) (*checkup, error) {
-	if _, err := os.Stat(s.DataDir); errors.Is(err, fs.ErrNotExist) {
+	if noStore(s.DataDir) {
 		return &checkup{DataDir: s.DataDir, Problems: []doctorsFinding{}}, nil
 	}
 	if a.proc.Getenv(childMark) == "" {
@@ -96,6 +96,12 @@ func (a *app) examine(ctx context.Context, s *Settings) (*checkup, error) {
 		}
 	}
 	return a.checkStore(ctx, s)
+}
+
+// noStore reports whether dir is not there, or is an empty folder.
+func noStore(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0
 }
 
 // checkStore reads every record in this process.
@@ -124,8 +130,10 @@ const maxProblems = 100
 
 // checkRuns holds every run's counters against its records.
 func (a *app) checkRuns(ctx context.Context, store *runstore.Store, c *checkup) error {
+	found := len(c.Problems)
 	return store.View(ctx, func(tx *runstore.Tx) error {
 		var inner error
+		c.Runs, c.Problems = 0, c.Problems[:found] // it may run again
 		err := tx.Runs(func(r *runstore.Run) bool {
 			c.Runs++
 			var wrong []string

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -60,5 +61,19 @@ func helpCommand() *cobra.Command {
 			}
 			return about.Help()
 		},
+	}
+}
+
+// help prints a command's help, with --json as {"help": "..."}.
+func (a *app) help(plain func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, args []string) {
+		if !a.out.json {
+			plain(cmd, args)
+			return
+		}
+		var text bytes.Buffer
+		cmd.SetOut(&text)
+		plain(cmd, args)
+		_ = a.out.result(map[string]string{"help": text.String()}, func() {})
 	}
 }

@@ -32,7 +32,7 @@ func (a *app) notesList(ctx context.Context, s *Settings, all bool) error {
 	var now time.Time
 	err := a.withStore(ctx, s, "notes", func(store *runstore.Store) error {
 		return store.View(ctx, func(tx *runstore.Tx) error {
-			now = tx.Now()
+			now, notes = tx.Now(), nil // it may run again
 			return tx.Notes(func(n runstore.Note) bool {
 				if all || n.Current(now) {
 					notes = append(notes, n)

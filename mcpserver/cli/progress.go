@@ -57,7 +57,7 @@ func (p *progress) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hidden > 0 {
-		p.line(string(format("(%d calls are not shown; orderdesk trace shows them all)", p.hidden)))
+		p.line(string(format("(%d calls are not shown; the trace has them all)", p.hidden)))
 	}
 	p.flush("")
 }

@@ -179,7 +179,7 @@ func TestProgressOfALongRun(t *testing.T) {
 	if want := 1000 + 10 + 1 + 1 + 1; len(lines) != want {
 		t.Errorf("got %d lines, want %d", len(lines), want)
 	}
-	if want := "(989 calls are not shown; orderdesk trace shows them all)"; lines[len(lines)-1] != want {
+	if want := "(989 calls are not shown; the trace has them all)"; lines[len(lines)-1] != want {
 		t.Errorf("got %q, want %q", lines[len(lines)-1], want)
 	}
 }

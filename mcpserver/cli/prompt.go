@@ -62,7 +62,10 @@ func (a *app) passphraseFile(ctx context.Context, path string) (string, error) {
 	if errors.Is(err, errInterrupted) {
 		return "", err
 	}
-	if err != nil || text == "" {
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", configError("the passphrase file "+path+" cannot be used: "+err.Error(), "--passphrase-file FILE")
+	}
+	if text == "" {
 		return "", configError("there is no passphrase in the first line of "+path, "--passphrase-file FILE")
 	}
 	return text, nil

@@ -47,6 +47,7 @@ func (a *app) root() *cobra.Command {
 	a.add(root, groupDecide, a.approveCommand(), a.approverCommand(), a.notesCommand())
 	a.add(root, groupKeep, a.doctorCommand(), a.resetCommand(), a.configCommand(), a.completionCommand(),
 		a.versionCommand())
+	root.SetHelpFunc(a.help(root.HelpFunc()))
 	help := helpCommand()
 	help.GroupID = groupKeep
 	root.SetHelpCommand(help)

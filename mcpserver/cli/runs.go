@@ -37,6 +37,7 @@ func (a *app) runs(ctx context.Context, s *Settings, _ []string) error {
 	lines := []runLine{}
 	err := a.withStore(ctx, s, "runs", func(store *runstore.Store) error {
 		return store.View(ctx, func(tx *runstore.Tx) error {
+			lines = lines[:0] // it may run again
 			return tx.Runs(func(r *runstore.Run) bool {
 				v := headOf(tx, r, store.Alive)
 				lines = append(lines, runLine{r.ID, r.Status, v.Interrupted, r.Stop, r.Owner, r.Scope, r.Source.Data, r.Created, r.Updated, v.Counts, r.Pending})

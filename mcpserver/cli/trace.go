@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -29,16 +28,41 @@ func (a *app) trace(ctx context.Context, s *Settings, args []string) error {
 			return err
 		}
 		return a.out.list("trace", func(yield func(any, styled) error) error {
-			return store.View(ctx, func(tx *runstore.Tx) error {
-				var inner error
-				err := tx.TraceEntries(run.ID, 0, func(e runstore.TraceEntry) bool {
-					inner = yield(e, format("%6d  %s  %-11s %s", e.Seq, e.At.UTC().Format("15:04:05.000Z"), e.Kind, cut(visible(string(e.Data)), traceWidth)))
-					return inner == nil
-				})
-				return errors.Join(err, inner)
+			return eachEntry(ctx, store.View, run.ID, func(e runstore.TraceEntry) error {
+				return yield(e, format("%6d  %s  %-11s %s", e.Seq, e.At.UTC().Format("15:04:05.000Z"), e.Kind, cut(visible(string(e.Data)), traceWidth)))
 			})
 		})
 	})
+}
+
+// tracePage is how many events are read at a time.
+const tracePage = 500
+
+// eachEntry hands a run's events on, page by page: a reader that takes its time
+// must not hold the store up, and what view repeats must not come twice.
+func eachEntry(ctx context.Context, view func(context.Context, func(*runstore.Tx) error) error, run string, fn func(runstore.TraceEntry) error) error {
+	for after := 0; ; {
+		var page []runstore.TraceEntry
+		err := view(ctx, func(tx *runstore.Tx) error {
+			page = page[:0] // it may run again
+			return tx.TraceEntries(run, after, func(e runstore.TraceEntry) bool {
+				page = append(page, e)
+				return len(page) < tracePage
+			})
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			if err := fn(e); err != nil {
+				return err
+			}
+			after = e.Seq
+		}
+		if len(page) < tracePage {
+			return nil
+		}
+	}
 }
 
 // traceWidth bounds a line of the trace for people; --json has all of it.

@@ -3,9 +3,15 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"orderdesk/runstore"
 )
 
 // TestAPR_AmbiguousActions: two runs each have an A1. The bare id decides
@@ -101,5 +107,73 @@ func TestSimulateIsRecorded(t *testing.T) {
 	got.says(t, `"what":"simulate"`, `"old":"none"`, `"new":"flaky"`)
 	if strings.Contains(got.stdout, "Do not retry now") {
 		t.Error("it worked under the environment's outage")
+	}
+}
+
+// TestOneJSONValue: whatever is asked for, --json prints one value.
+func TestOneJSONValue(t *testing.T) {
+	p := newPlace(t)
+	for _, args := range [][]string{{}, {"help"}, {"run", "--help"}, {"help", "run"}, {"completion", "bash"}, {"agent"}, {"no-such"}, {"approve"}} {
+		got := p.do(append(args, "--json")...)
+		if !json.Valid([]byte(got.stdout)) {
+			t.Errorf("%q: no JSON value: %.200s", args, got.stdout)
+		}
+	}
+}
+
+// TestApproveNamedTwice: an action that is named twice is decided once.
+func TestApproveNamedTwice(t *testing.T) {
+	p := newPlace(t)
+	p.ok("approver", "add", "Maria Weber", "--role", "CREDIT_MANAGER")
+	p.ok("run")
+	got := p.ok("approve", "A1", "A1", "--as", "Maria Weber")
+	if strings.Contains(got.stdout+got.stderr, "2 requests") {
+		t.Errorf("shown twice: %s", got)
+	}
+}
+
+// TestDoctorMakesNoStore: an empty folder is no store, and stays empty.
+func TestDoctorMakesNoStore(t *testing.T) {
+	p := newPlace(t)
+	if err := os.Mkdir(p.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.ok("doctor").says(t, "There is no store yet")
+	if left, err := os.ReadDir(p.dir); err != nil || len(left) > 0 {
+		t.Errorf("it made %v, %v", left, err)
+	}
+}
+
+// TestRolesFollowTheirFlag: a second name is no role, whatever its spelling.
+func TestRolesFollowTheirFlag(t *testing.T) {
+	p := newPlace(t)
+	p.wants(ExitUsage, "approver", "add", "MARIA", "WEBER", "--role", "CREDIT_MANAGER").says(t, `unexpected argument "WEBER"; nothing recorded`)
+	p.wants(ExitUsage, "approver", "add", "Maria", "--role", "CREDIT_MANAGER", "--login", "--json").says(t, "--login needs a login name")
+	p.ok("approver", "add", "MARIA", "--role", "CREDIT_MANAGER", "HEAD_OF_FINANCE")
+	got := p.wants(ExitUsage, "approver", "add", "Jon", "--role", "CLERK", "--passphrase-file", p.file("long", strings.Repeat("x", 5000)))
+	got.says(t, "cannot be used: the line is too long")
+}
+
+// TestEachEntry: what a view repeats comes once, and page by page.
+func TestEachEntry(t *testing.T) {
+	p := newPlace(t)
+	p.ok("run", "--data", p.list(240))
+	store, err := runstore.Open(t.Context(), runstore.Options{Dir: p.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	twice := func(ctx context.Context, fn func(*runstore.Tx) error) error {
+		return errors.Join(store.View(ctx, fn), store.View(ctx, fn))
+	}
+	want := 0
+	err = eachEntry(t.Context(), twice, p.runs()[0].RunID, func(e runstore.TraceEntry) error {
+		if want++; e.Seq != want {
+			t.Fatalf("entry %d, want %d", e.Seq, want)
+		}
+		return nil
+	})
+	if err != nil || want < 2*tracePage {
+		t.Errorf("%d entries, %v", want, err)
 	}
 }

@@ -140,7 +140,7 @@ func (a *app) printRun(v *runView, words tools.ItemWords, all bool) {
 			t.row("  "+line.item.ID, string(line.item.Status), line.item.Note)
 		}
 		t.print()
-		a.more(len(v.Plan), all)
+		a.more(v.RunID, len(v.Plan), all)
 	}
 	a.printActions(v, words, all)
 	u, b := v.Used, v.Budget
@@ -149,9 +149,9 @@ func (a *app) printRun(v *runView, words tools.ItemWords, all bool) {
 		u.Seconds, b.Seconds, u.Retries, u.Segments)
 }
 
-func (a *app) more(n int, all bool) {
+func (a *app) more(run string, n int, all bool) {
 	if n > maxLines && !all {
-		a.out.say("  and %s more: orderdesk status --all shows them", grouped(n-maxLines))
+		a.out.say("  and %s more: orderdesk status %s --all shows them", grouped(n-maxLines), run)
 	}
 }
 
@@ -173,7 +173,7 @@ func (a *app) printActions(v *runView, words tools.ItemWords, all bool) {
 		t.row("  "+id, words.Noun+" "+act.Target.ID, act.Role, string(act.Status), decidedText(act))
 	}
 	t.print()
-	a.more(len(v.Actions), all)
+	a.more(v.RunID, len(v.Actions), all)
 }
 
 func decidedText(act *runstore.Action) string {
