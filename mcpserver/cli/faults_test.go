@@ -198,6 +198,9 @@ func TestSTA04_DoctorsChildDies(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := invocation{env: map[string]string{"ORDERDESK_DATA_DIR": t.TempDir()}}
+			if code := (&invocation{env: s.env}).run(t, "runs"); code != ExitOK { // it makes the store
+				t.Fatalf("exit %d", code)
+			}
 			self := filepath.Join(t.TempDir(), "self")
 			if tt.script != "" {
 				if err := os.WriteFile(self, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700); err != nil {
