@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"orderdesk/approvalgate"
 	"orderdesk/runstore"
@@ -35,25 +35,7 @@ first line of a file. Nobody may decide in runs that they started: --login says
 which login name is theirs. Several roles follow one --role, or each its own.`,
 		Example: "  orderdesk approver add \"Maria Weber\" --role " + exampleRole + " --login mweber\n" +
 			"  orderdesk approver add \"Jon Berg\" --role " + exampleRoles,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := between(1, 20)(cmd, args); err != nil {
-				return err
-			}
-			before := a.proc.Args[:max(0, slices.IndexFunc(a.proc.Args, func(arg string) bool { return strings.HasPrefix(arg, "--role") }))]
-			for _, role := range args[1:] { // of "--role A B" the flag has taken the first
-				if role != strings.ToUpper(role) || slices.Contains(before, role) {
-					return usageError(`unexpected argument "`+role+`"; nothing recorded`,
-						`a name with blanks needs quotes, as in orderdesk approver add "Maria Weber" --role `+exampleRole)
-				}
-			}
-			if strings.HasPrefix(o.login, "-") {
-				return usageError("--login needs a login name; nothing recorded", cmd.UseLine())
-			}
-			if len(o.roles) == 0 {
-				return usageError("approver add needs at least one --role", cmd.UseLine())
-			}
-			return nil
-		},
+		Args: func(cmd *cobra.Command, args []string) error { return a.checkNewApprover(cmd, args, o) },
 		RunE: a.with(func(ctx context.Context, s *Settings, args []string) error {
 			o.roles = append(o.roles, args[1:]...) // "--role A B": the flag has taken the first
 			return a.approverAdd(ctx, s, args[0], o)
@@ -63,6 +45,47 @@ which login name is theirs. Several roles follow one --role, or each its own.`,
 	cmd.Flags().StringVar(&o.login, "login", "", "the person's login name here is `NAME`")
 	bind(cmd, cmd.Flags(), "passphrase_file")
 	return cmd
+}
+
+func (a *app) checkNewApprover(cmd *cobra.Command, args []string, o newApprover) error {
+	if err := between(1, 20)(cmd, args); err != nil {
+		return err
+	}
+	early := beforeRole(cmd.Flags(), a.proc.Args) - 2 // without "approver add"
+	for i, role := range args[1:] {                   // of "--role A B" the flag has taken the first
+		if i+1 < early || role != strings.ToUpper(role) {
+			return usageError(`unexpected argument "`+role+`"; nothing recorded`,
+				`a name with blanks needs quotes, as in orderdesk approver add "Maria Weber" --role `+exampleRole)
+		}
+	}
+	if strings.HasPrefix(o.login, "-") {
+		return usageError("--login needs a login name; nothing recorded", cmd.UseLine())
+	}
+	if len(o.roles) == 0 {
+		return usageError("approver add needs at least one --role", cmd.UseLine())
+	}
+	return nil
+}
+
+// beforeRole counts the words before the first --role that are no flag and no
+// flag's value.
+func beforeRole(flags *pflag.FlagSet, words []string) int {
+	n, value := 0, false
+	for _, word := range words {
+		name, isFlag := strings.CutPrefix(word, "--")
+		switch {
+		case value:
+			value = false
+		case isFlag && (name == "role" || strings.HasPrefix(name, "role=")):
+			return n
+		case isFlag:
+			f := flags.Lookup(name) // none for --name=value
+			value = f != nil && f.NoOptDefVal == ""
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 func (a *app) approverAdd(ctx context.Context, s *Settings, name string, o newApprover) error {

@@ -136,10 +136,20 @@ func (d *deciding) allPending(ctx context.Context, roles []string) ([]*runstore.
 	if err != nil {
 		return nil, err
 	}
+	found, err := pendingFor(ctx, d.store.View, run, roles)
+	if err == nil && len(found) == 0 {
+		return nil, &Error{Code: "nothing_pending", Exit: ExitRefused,
+			Message: fmt.Sprintf("nothing in run %s waits for %s; nothing recorded", run.ID, orNone(roles)), Hint: "orderdesk status " + run.ID}
+	}
+	return found, err
+}
+
+// pendingFor reads what waits in the run for one of the roles.
+func pendingFor(ctx context.Context, view viewer, run *runstore.Run, roles []string) ([]*runstore.Action, error) {
 	var found []*runstore.Action
-	err = d.store.View(ctx, func(tx *runstore.Tx) error {
-		pending, err := tx.PendingActions(run, run.Pending)
+	err := view(ctx, func(tx *runstore.Tx) error {
 		found = nil // it may run again
+		pending, err := tx.PendingActions(run, run.Pending)
 		for _, a := range pending {
 			if slices.Contains(roles, a.Role) {
 				found = append(found, a)
@@ -147,10 +157,6 @@ func (d *deciding) allPending(ctx context.Context, roles []string) ([]*runstore.
 		}
 		return err
 	})
-	if err == nil && len(found) == 0 {
-		return nil, &Error{Code: "nothing_pending", Exit: ExitRefused,
-			Message: fmt.Sprintf("nothing in run %s waits for %s; nothing recorded", run.ID, orNone(roles)), Hint: "orderdesk status " + run.ID}
-	}
 	return found, err
 }
 

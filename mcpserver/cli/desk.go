@@ -22,6 +22,9 @@ func (a *app) withStore(ctx context.Context, s *Settings, command string, use fu
 	return storeError(errors.Join(err, store.Close()), s.DataDir)
 }
 
+// viewer is [runstore.Store.View]: it may run the function more than once.
+type viewer func(context.Context, func(*runstore.Tx) error) error
+
 // me is the principal of whoever typed the command.
 func (a *app) me() (tools.Principal, error) {
 	name, err := a.proc.UserName()

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,10 +101,25 @@ func (a *app) examine(ctx context.Context, s *Settings) (*checkup, error) {
 	return a.checkStore(ctx, s)
 }
 
-// noStore reports whether dir is not there, or is an empty folder.
+// noStore reports whether dir is not there, or holds neither a sentinel nor a
+// database: at most what a reset leaves. With anything else in it the store
+// itself says why it cannot be used.
 func noStore(dir string) bool {
 	entries, err := os.ReadDir(dir)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		switch name := e.Name(); name {
+		case "owner.lock", "owner.json", "store.sock", "instances", "lost+found":
+			return false
+		case "db":
+			inside, err := os.ReadDir(filepath.Join(dir, name))
+			return err != nil || len(inside) > 0
+		default:
+			return !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "backup-")
+		}
+	})
 }
 
 // checkStore reads every record in this process.
@@ -121,7 +139,7 @@ func (a *app) checkStore(ctx context.Context, s *Settings) (*checkup, error) {
 		if err != nil {
 			return err
 		}
-		return a.checkRuns(ctx, store, c)
+		return checkRuns(ctx, store.View, c)
 	})
 }
 
@@ -129,9 +147,9 @@ func (a *app) checkStore(ctx context.Context, s *Settings) (*checkup, error) {
 const maxProblems = 100
 
 // checkRuns holds every run's counters against its records.
-func (a *app) checkRuns(ctx context.Context, store *runstore.Store, c *checkup) error {
+func checkRuns(ctx context.Context, view viewer, c *checkup) error {
 	found := len(c.Problems)
-	return store.View(ctx, func(tx *runstore.Tx) error {
+	return view(ctx, func(tx *runstore.Tx) error {
 		var inner error
 		c.Runs, c.Problems = 0, c.Problems[:found] // it may run again
 		err := tx.Runs(func(r *runstore.Run) bool {

@@ -29,23 +29,12 @@ func (a *app) notesCommand() *cobra.Command {
 
 func (a *app) notesList(ctx context.Context, s *Settings, all bool) error {
 	var notes []runstore.Note
-	var now time.Time
-	err := a.withStore(ctx, s, "notes", func(store *runstore.Store) error {
-		return store.View(ctx, func(tx *runstore.Tx) error {
-			now, notes = tx.Now(), nil // it may run again
-			return tx.Notes(func(n runstore.Note) bool {
-				if all || n.Current(now) {
-					notes = append(notes, n)
-				}
-				return true
-			})
-		})
+	err := a.withStore(ctx, s, "notes", func(store *runstore.Store) (err error) {
+		notes, err = notesOf(ctx, store.View, all)
+		return err
 	})
 	if err != nil {
 		return err
-	}
-	if notes == nil {
-		notes = []runstore.Note{}
 	}
 	return a.out.result(map[string]any{"notes": notes}, func() {
 		if len(notes) == 0 {
@@ -58,6 +47,21 @@ func (a *app) notesList(ctx context.Context, s *Settings, all bool) error {
 		}
 		t.print()
 	})
+}
+
+// notesOf reads the notes that hold, or all.
+func notesOf(ctx context.Context, view viewer, all bool) ([]runstore.Note, error) {
+	var notes []runstore.Note
+	err := view(ctx, func(tx *runstore.Tx) error {
+		notes = []runstore.Note{} // it may run again
+		return tx.Notes(func(n runstore.Note) bool {
+			if all || n.Current(tx.Now()) {
+				notes = append(notes, n)
+			}
+			return true
+		})
+	})
+	return notes, err
 }
 
 func (a *app) notesCorrect(ctx context.Context, s *Settings, args []string) error {

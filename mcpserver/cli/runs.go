@@ -34,16 +34,10 @@ type runLine struct {
 }
 
 func (a *app) runs(ctx context.Context, s *Settings, _ []string) error {
-	lines := []runLine{}
-	err := a.withStore(ctx, s, "runs", func(store *runstore.Store) error {
-		return store.View(ctx, func(tx *runstore.Tx) error {
-			lines = lines[:0] // it may run again
-			return tx.Runs(func(r *runstore.Run) bool {
-				v := headOf(tx, r, store.Alive)
-				lines = append(lines, runLine{r.ID, r.Status, v.Interrupted, r.Stop, r.Owner, r.Scope, r.Source.Data, r.Created, r.Updated, v.Counts, r.Pending})
-				return true
-			})
-		})
+	var lines []runLine
+	err := a.withStore(ctx, s, "runs", func(store *runstore.Store) (err error) {
+		lines, err = runLines(ctx, store.View, store.Alive)
+		return err
 	})
 	if err != nil {
 		return err
@@ -63,4 +57,17 @@ func (a *app) runs(ctx context.Context, s *Settings, _ []string) error {
 		}
 		t.print()
 	})
+}
+
+func runLines(ctx context.Context, view viewer, alive func(string) bool) ([]runLine, error) {
+	var lines []runLine
+	err := view(ctx, func(tx *runstore.Tx) error {
+		lines = []runLine{} // it may run again
+		return tx.Runs(func(r *runstore.Run) bool {
+			v := headOf(tx, r, alive)
+			lines = append(lines, runLine{r.ID, r.Status, v.Interrupted, r.Stop, r.Owner, r.Scope, r.Source.Data, r.Created, r.Updated, v.Counts, r.Pending})
+			return true
+		})
+	})
+	return lines, err
 }

@@ -40,7 +40,7 @@ const tracePage = 500
 
 // eachEntry hands a run's events on, page by page: a reader that takes its time
 // must not hold the store up, and what view repeats must not come twice.
-func eachEntry(ctx context.Context, view func(context.Context, func(*runstore.Tx) error) error, run string, fn func(runstore.TraceEntry) error) error {
+func eachEntry(ctx context.Context, view viewer, run string, fn func(runstore.TraceEntry) error) error {
 	for after := 0; ; {
 		var page []runstore.TraceEntry
 		err := view(ctx, func(tx *runstore.Tx) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -119,6 +120,12 @@ func TestOneJSONValue(t *testing.T) {
 			t.Errorf("%q: no JSON value: %.200s", args, got.stdout)
 		}
 	}
+	var v struct{ Help, Script string }
+	p.ok("run", "--help", "--json").decode(t, &v)
+	p.ok("completion", "bash", "--json").decode(t, &v)
+	if !strings.Contains(v.Help, "--max-model-calls") || !strings.Contains(v.Script, "__start_orderdesk") {
+		t.Errorf("help %.100q, script %.100q", v.Help, v.Script)
+	}
 }
 
 // TestApproveNamedTwice: an action that is named twice is decided once.
@@ -126,10 +133,11 @@ func TestApproveNamedTwice(t *testing.T) {
 	p := newPlace(t)
 	p.ok("approver", "add", "Maria Weber", "--role", "CREDIT_MANAGER")
 	p.ok("run")
-	got := p.ok("approve", "A1", "A1", "--as", "Maria Weber")
-	if strings.Contains(got.stdout+got.stderr, "2 requests") {
+	got := p.ok("approve", "A1", p.runs()[0].RunID+"/A1", "--as", "Maria Weber")
+	if strings.Contains(got.stdout+got.stderr, "2 requests") || strings.Count(got.stderr, "Action ") != 1 {
 		t.Errorf("shown twice: %s", got)
 	}
+	p.ok("approve", "--help").says(t, "What was refused is not recorded")
 }
 
 // TestDoctorMakesNoStore: an empty folder is no store, and stays empty.
@@ -142,6 +150,17 @@ func TestDoctorMakesNoStore(t *testing.T) {
 	if left, err := os.ReadDir(p.dir); err != nil || len(left) > 0 {
 		t.Errorf("it made %v, %v", left, err)
 	}
+	p.ok("runs") // makes one
+	p.ok("reset", "--yes")
+	before := contents(t, p.dir)
+	p.ok("doctor").says(t, "There is no store yet")
+	if now := contents(t, p.dir); fmt.Sprint(now) != fmt.Sprint(before) {
+		t.Errorf("after a reset it made %v", now)
+	}
+	if err := os.WriteFile(p.dir+"/letter.txt", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.wants(ExitUsage, "doctor").says(t, `it holds "letter.txt"`)
 }
 
 // TestRolesFollowTheirFlag: a second name is no role, whatever its spelling.
@@ -149,7 +168,11 @@ func TestRolesFollowTheirFlag(t *testing.T) {
 	p := newPlace(t)
 	p.wants(ExitUsage, "approver", "add", "MARIA", "WEBER", "--role", "CREDIT_MANAGER").says(t, `unexpected argument "WEBER"; nothing recorded`)
 	p.wants(ExitUsage, "approver", "add", "Maria", "--role", "CREDIT_MANAGER", "--login", "--json").says(t, "--login needs a login name")
+	p.wants(ExitUsage, "approver", "add", "MARIA", "--login", "mw", "WEBER", "--role=CLERK", "CLERK").says(t, `unexpected argument "WEBER"`)
+	p.wants(ExitUsage, "approver", "add", "MARIA", "WEBER").says(t, `unexpected argument "WEBER"`)
 	p.ok("approver", "add", "MARIA", "--role", "CREDIT_MANAGER", "HEAD_OF_FINANCE")
+	p.ok("--json", "approver", "add", "CLERK", "--login", "AUDITOR", "--role", "CREDIT_MANAGER", "CLERK", "AUDITOR") // named like a role
+	p.wants(ExitUsage, "approver", "add", "Jon", "--role", "CLERK", "--passphrase-file", p.home).says(t, "cannot be used: ", "is a directory")
 	got := p.wants(ExitUsage, "approver", "add", "Jon", "--role", "CLERK", "--passphrase-file", p.file("long", strings.Repeat("x", 5000)))
 	got.says(t, "cannot be used: the line is too long")
 }
@@ -163,11 +186,8 @@ func TestEachEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	twice := func(ctx context.Context, fn func(*runstore.Tx) error) error {
-		return errors.Join(store.View(ctx, fn), store.View(ctx, fn))
-	}
 	want := 0
-	err = eachEntry(t.Context(), twice, p.runs()[0].RunID, func(e runstore.TraceEntry) error {
+	err = eachEntry(t.Context(), twice(store), p.runs()[0].RunID, func(e runstore.TraceEntry) error {
 		if want++; e.Seq != want {
 			t.Fatalf("entry %d, want %d", e.Seq, want)
 		}
@@ -176,4 +196,62 @@ func TestEachEntry(t *testing.T) {
 	if err != nil || want < 2*tracePage {
 		t.Errorf("%d entries, %v", want, err)
 	}
+}
+
+// twice is a view that runs its function a second time, as one does whose
+// owner has gone.
+func twice(store *runstore.Store) viewer {
+	return func(ctx context.Context, fn func(*runstore.Tx) error) error {
+		return errors.Join(store.View(ctx, fn), store.View(ctx, fn))
+	}
+}
+
+// TestRepeatedViews: what is listed, decided or counted comes once, however
+// often the view runs.
+func TestRepeatedViews(t *testing.T) {
+	p := newPlace(t)
+	p.ok("run")
+	store, err := runstore.Open(t.Context(), runstore.Options{Dir: p.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	lines, err := runLines(t.Context(), twice(store), store.Alive)
+	if err != nil || len(lines) != 1 {
+		t.Fatalf("%d runs, %v", len(lines), err)
+	}
+	if notes, err := notesOf(t.Context(), twice(store), true); err != nil || len(notes) != 1 {
+		t.Errorf("%d notes, %v", len(notes), err)
+	}
+	run, err := find(t.Context(), store, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Pending != 2 {
+		t.Fatalf("%d requests wait", run.Pending)
+	}
+	found, err := pendingFor(t.Context(), twice(store), run, []string{"CREDIT_MANAGER", "HEAD_OF_FINANCE"})
+	if err != nil || len(found) != run.Pending {
+		t.Errorf("%d requests, %v", len(found), err)
+	}
+	c := &checkup{Problems: []doctorsFinding{{"table", "broken"}}}
+	if err := checkRuns(t.Context(), twice(store), c); err != nil || c.Runs != 1 || len(c.Problems) != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestHintNamesTheRunShown: the rest of an older run's plan is that run's.
+func TestHintNamesTheRunShown(t *testing.T) {
+	p := newPlace(t)
+	p.ok("run", "--data", p.list(60))
+	first := p.runs()[0].RunID
+	p.ok("run")
+	p.ok("status", first).says(t, "more: orderdesk status "+first+" --all shows them")
+}
+
+// TestSimulatedCrashSaysTheFlag: a resume counts the run's calls, not its own.
+func TestSimulatedCrashSaysTheFlag(t *testing.T) {
+	p := newPlace(t)
+	p.wants(ExitStopped, "run", "--crash-after", "3").says(t, "Simulated crash (--crash-after 3).")
+	p.wants(ExitStopped, "resume", "--crash-after", "2").says(t, "Simulated crash (--crash-after 2).")
 }
