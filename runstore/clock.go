@@ -17,6 +17,7 @@ type clock struct {
 	source func() time.Time
 	mu     sync.Mutex
 	seen   time.Time
+	last   time.Time // of source, with its monotonic part
 }
 
 func (c *clock) load(source func() time.Time, r reader) error {
@@ -31,12 +32,17 @@ func (c *clock) load(source func() time.Time, r reader) error {
 }
 
 func (c *clock) now() time.Time {
-	t := c.source().UTC().Round(0) // wall time: the monotonic part means nothing to other processes
+	t := c.source()
+	wall := t.UTC().Round(0) // the monotonic part means nothing to other processes
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.After(c.seen) {
-		c.seen = t
+	switch since := t.Sub(c.last); {
+	case wall.After(c.seen):
+		c.seen = wall
+	case !c.last.IsZero() && since > 0: // the machine's clock was set back: time goes on
+		c.seen = c.seen.Add(since)
 	}
+	c.last = t
 	return c.seen
 }
 

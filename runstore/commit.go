@@ -216,8 +216,13 @@ func (e *engine) write(b *batch) error {
 		if err := put(p); err != nil {
 			return err
 		}
+		// One transaction at a time is not synced: more could be torn apart by
+		// a power cut, and look like damage.
+		if err := e.sync(); err != nil {
+			return err
+		}
 	}
-	return e.sync()
+	return nil
 }
 
 // read runs fn on one durable state of the store.

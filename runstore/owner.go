@@ -105,6 +105,9 @@ func (h *host) serve(o Options) error {
 	if err != nil {
 		return &DirError{Dir: o.Dir, Cause: err}
 	}
+	if err := os.Chmod(path, 0o600); err != nil { // whatever the umask: it takes any commit
+		return errors.Join(err, l.Close())
+	}
 	h.server = newServer(h, l, o.limits)
 	h.note.Socket = path
 	return h.note.save(o.Dir)
@@ -134,10 +137,15 @@ func (h *host) forgetLanes() error {
 		if !inst.alive(laneInstance(k)) {
 			o.put(k, nil)
 		}
-		return true, nil
+		if len(o.keys) < maxEntries/2 {
+			return true, nil
+		}
+		full := o // as much as one transaction takes
+		o = newOverlay(nil)
+		return true, errors.Join(h.put(full), h.sync())
 	})
 	if err != nil || len(o.keys) == 0 {
 		return err
 	}
-	return h.put(o)
+	return errors.Join(h.put(o), h.sync())
 }

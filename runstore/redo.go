@@ -22,12 +22,12 @@ func (e *engine) putLarge(o *overlay) error {
 		if err := e.put(oneRecord(k, seal(k, append(make([]byte, frameHead), c...)))); err != nil {
 			return err
 		}
+		if err := e.sync(); err != nil {
+			return err
+		}
 	}
 	valid, err := sealJSON(redoValid, len(chunks))
 	if err != nil {
-		return err
-	}
-	if err := e.sync(); err != nil {
 		return err
 	}
 	if err := e.put(oneRecord(redoValid, valid)); err != nil {
@@ -56,9 +56,9 @@ func (e *engine) applyRedo(chunks [][]byte) error {
 		if err := e.put(o); err != nil {
 			return err
 		}
-	}
-	if err := e.sync(); err != nil {
-		return err
+		if err := e.sync(); err != nil {
+			return err
+		}
 	}
 	void := oneRecord(redoValid, nil)
 	for i := range chunks {
