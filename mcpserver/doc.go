@@ -7,7 +7,9 @@
 // host works on a run it holds the run's lease, as the built-in driver does, so
 // that two workers never mix their steps.
 //
-//	Hosts   what may be asked, by whom, in which run; knows nothing of MCP
-//	Server  Hosts as an MCP server
-//	stdio   the server on standard input and output
+//	hosts, runs   what may be asked, by whom, in which run; know nothing of MCP
+//	server        the same as an MCP server
+//	stdio         the server on standard input and output
+//	http, front   the server over HTTP, and what a request passes before it
+//	agents        who may call over HTTP; sessions: bound to whoever opened them
 package mcpserver

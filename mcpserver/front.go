@@ -39,7 +39,7 @@ func (s *HTTP) front(next http.Handler) http.Handler {
 			return
 		}
 		r = r.WithContext(withPrincipal(r.Context(), who))
-		if id := sessionID(r); id != "" && !s.sessions.owned(id, who) {
+		if !s.ownsSessions(r, who) {
 			answerError(w, http.StatusNotFound, -32600, "There is no such session. Open one with initialize.")
 			return
 		}
@@ -91,16 +91,20 @@ func (s *HTTP) authenticate(r *http.Request) (tools.Principal, error) {
 	return s.agents.Authenticate(r.Context(), strings.TrimSpace(token))
 }
 
-// sessionID is the session a request names, "" if it names none. Requests of
-// the newest revision have none, whatever they say.
-func sessionID(r *http.Request) string {
-	if id := r.URL.Query().Get("sessionId"); id != "" {
-		return id
+// sessionIDs are the sessions a request names, wherever the library may look.
+func sessionIDs(r *http.Request) []string {
+	return append(r.URL.Query()["sessionId"], r.Header.Values("Mcp-Session-Id")...)
+}
+
+// ownsSessions reports whether every session that r names is who's: one of
+// one's own must not bring in another's.
+func (s *HTTP) ownsSessions(r *http.Request, who tools.Principal) bool {
+	for _, id := range sessionIDs(r) {
+		if id != "" && !s.sessions.owned(id, who) {
+			return false
+		}
 	}
-	if r.Header.Get("Mcp-Protocol-Version") >= modern {
-		return ""
-	}
-	return r.Header.Get("Mcp-Session-Id")
+	return true
 }
 
 // checkBody reads the message and looks at its raw bytes. It reports whether
@@ -143,7 +147,7 @@ func foreignCancel(r *http.Request, body []byte) bool {
 	if json.Unmarshal(body, &m) != nil || m.Method != "notifications/cancelled" {
 		return false
 	}
-	return sessionID(r) == "" || m.Params.Meta.Version >= modern
+	return len(sessionIDs(r)) == 0 || r.Header.Get("Mcp-Protocol-Version") >= modern || m.Params.Meta.Version >= modern
 }
 
 // answerError answers with an HTTP status and a JSON-RPC error.

@@ -220,6 +220,19 @@ func TestSessionsAreBound(t *testing.T) {
 			t.Errorf("%s by ben: %d %s", method, status, body)
 		}
 	}
+	_, opened, _ := s.post("/mcp", initialize, bens)
+	own := opened.Get("Mcp-Session-Id")
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} { // ben's own beside anna's
+		if status, _, body := s.request(method, "/mcp?sessionId="+own, ping, bens, session); status != 404 {
+			t.Errorf("%s by ben with a session of his own: %d %s", method, status, body)
+		}
+		if status, _, body := s.request(method, "/mcp", ping, bens, session, "Mcp-Protocol-Version: 2026-07-28"); status != 404 {
+			t.Errorf("%s by ben in the newest revision: %d %s", method, status, body)
+		}
+	}
+	if status, _, body := s.post("/message?sessionId="+own+"&sessionId="+id, ping, bens); status != 404 {
+		t.Errorf("two sessions on /message: %d %s", status, body)
+	}
 	if status, _, body := s.post("/message?sessionId="+id, ping, bens); status != 404 {
 		t.Errorf("ben over /message: %d %s", status, body)
 	}
