@@ -78,7 +78,7 @@ func (d *desk) door(o Options) *Hosts {
 	if o.Store == nil {
 		o.Store = d.store
 	}
-	o.Domain, o.Source, o.Scope, o.Worker, o.Version = d.parts.Set.Domain(), sample, "1010", "test host", "test"
+	o.Source, o.Scope, o.Worker, o.Version = sample, "1010", "test host", "test"
 	if o.Parts == nil {
 		o.Parts = func(runstore.Source) (Parts, error) { return d.parts, nil }
 	}

@@ -22,8 +22,7 @@ type Parts struct {
 
 // Options configures [Hosts]. All but Logger and Budget is required.
 type Options struct {
-	Store  *runstore.Store
-	Domain *tools.Domain
+	Store *runstore.Store
 	// Parts makes the parts for a source; it is asked once per source.
 	Parts   func(runstore.Source) (Parts, error)
 	Source  runstore.Source // of the runs that hosts start
@@ -37,6 +36,7 @@ type Options struct {
 // Hosts answers the calls of MCP hosts. It is safe for concurrent use.
 type Hosts struct {
 	o      Options
+	domain *tools.Domain
 	hosted *tools.Hosted
 	byName map[string]*runTool
 
@@ -49,19 +49,22 @@ func New(o Options) (*Hosts, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	hosted, err := tools.NewHosted(o.Domain)
+	h := &Hosts{o: o, byName: map[string]*runTool{}, parts: map[runstore.Source]Parts{}}
+	parts, err := h.partsOf(o.Source)
 	if err != nil {
 		return nil, err
 	}
-	h := &Hosts{o: o, hosted: hosted, byName: map[string]*runTool{}, parts: map[runstore.Source]Parts{}}
+	h.domain = parts.Set.Domain()
+	if h.hosted, err = tools.NewHosted(h.domain); err != nil {
+		return nil, err
+	}
 	for _, t := range runTools() {
 		if t.schema, err = tools.CompileSchema(t.name, []byte(t.raw)); err != nil {
 			return nil, err
 		}
 		h.byName[t.name] = t
 	}
-	_, err = h.partsOf(o.Source)
-	return h, err
+	return h, nil
 }
 
 // partsOf are the parts that work on runs of a source.

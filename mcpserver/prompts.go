@@ -18,7 +18,7 @@ const howToWork = "Call run_status first: it shows the run's plan, what was read
 func (h *Hosts) addPrompts(s *server.MCPServer) {
 	s.AddPrompt(mcp.NewPrompt("work_through", mcp.WithPromptDescription("Work through the list, from the start or from where you were.")),
 		func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return asked("Work through the list", h.o.Domain.System+"\n\nTask: "+h.o.Domain.Task(h.o.Scope)+"\n"+howToWork), nil
+			return asked("Work through the list", h.domain.System+"\n\nTask: "+h.domain.Task(h.o.Scope)+"\n"+howToWork), nil
 		})
 	s.AddPrompt(mcp.NewPrompt("continue_run", mcp.WithPromptDescription("Go on with one run, from its saved state."),
 		mcp.WithArgument("run_id", mcp.RequiredArgument(), mcp.ArgumentDescription("The run's id, from run_list."))), h.continueRun)
@@ -49,7 +49,7 @@ func (h *Hosts) continueRun(ctx context.Context, r mcp.GetPromptRequest) (*mcp.G
 	if err != nil {
 		return nil, errors.New("the run could not be read")
 	}
-	return asked("Go on with run "+run.ID, h.o.Domain.System+"\n\nGo on with run "+run.ID+" ("+string(st.Status)+"). "+st.Next+" "+howToWork+"\n\n"+st.Briefing), nil
+	return asked("Go on with run "+run.ID, h.domain.System+"\n\nGo on with run "+run.ID+" ("+string(st.Status)+"). "+st.Next+" "+howToWork+"\n\n"+st.Briefing), nil
 }
 
 func asked(what, text string) *mcp.GetPromptResult {

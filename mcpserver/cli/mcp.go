@@ -31,6 +31,13 @@ Exit codes: 0 the host has ended the input, 2, 5, 130.`,
 }
 
 func (a *app) mcp(ctx context.Context, s *Settings, _ []string) error {
+	return a.withHosts(ctx, s, "mcp", func(_ *runstore.Store, hosts *mcpserver.Hosts, who tools.Principal) error {
+		return hosts.ServeStdio(ctx, a.proc.Stdin, a.proc.Stdout, who)
+	})
+}
+
+// withHosts opens the store and makes the door for MCP hosts for one command.
+func (a *app) withHosts(ctx context.Context, s *Settings, command string, use func(*runstore.Store, *mcpserver.Hosts, tools.Principal) error) error {
 	who, err := a.me()
 	if err != nil {
 		return err
@@ -39,45 +46,29 @@ func (a *app) mcp(ctx context.Context, s *Settings, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return a.withStore(ctx, s, "mcp", func(store *runstore.Store) error {
-		hosts, end, err := a.hosts(store, s, src, "mcp")
+	return a.withStore(ctx, s, command, func(store *runstore.Store) error {
+		var desks []*desk
+		defer func() {
+			for _, d := range desks {
+				_ = d.close()
+			}
+		}()
+		hosts, err := mcpserver.New(mcpserver.Options{
+			Store: store, Source: src, Scope: s.Org, Budget: budgetFrom(s.Limits), Version: buildVersion().Version,
+			Worker: fmt.Sprintf("orderdesk %s (process %d)", command, os.Getpid()),
+			Logger: slog.New(slog.NewTextHandler(a.out.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Parts: func(src runstore.Source) (mcpserver.Parts, error) {
+				d, err := wire(store, s, src)
+				if err != nil {
+					return mcpserver.Parts{}, err
+				}
+				desks = append(desks, d)
+				return mcpserver.Parts{Set: d.set, Gate: d.gate}, nil
+			},
+		})
 		if err != nil {
 			return err
 		}
-		defer end()
-		return hosts.ServeStdio(ctx, a.proc.Stdin, a.proc.Stdout, who)
+		return use(store, hosts, who)
 	})
-}
-
-// hosts makes the door for MCP hosts; end closes what works behind it.
-func (a *app) hosts(store *runstore.Store, s *Settings, src runstore.Source, command string) (_ *mcpserver.Hosts, end func(), err error) {
-	var desks []*desk
-	end = func() {
-		for _, d := range desks {
-			_ = d.close()
-		}
-	}
-	var domain *tools.Domain
-	parts := func(src runstore.Source) (mcpserver.Parts, error) {
-		d, err := wire(store, s, src)
-		if err != nil {
-			return mcpserver.Parts{}, err
-		}
-		desks, domain = append(desks, d), d.set.Domain()
-		return mcpserver.Parts{Set: d.set, Gate: d.gate}, nil
-	}
-	first, err := parts(src)
-	if err != nil {
-		return nil, end, err
-	}
-	o := mcpserver.Options{Store: store, Domain: domain, Source: src, Scope: s.Org, Budget: budgetFrom(s.Limits), Version: buildVersion().Version,
-		Worker: fmt.Sprintf("orderdesk %s (process %d)", command, os.Getpid()), Logger: slog.New(slog.NewTextHandler(a.out.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
-	o.Parts = func(other runstore.Source) (mcpserver.Parts, error) {
-		if other == src {
-			return first, nil
-		}
-		return parts(other)
-	}
-	hosts, err := mcpserver.New(o)
-	return hosts, end, err
 }

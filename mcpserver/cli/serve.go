@@ -10,6 +10,7 @@ import (
 
 	"orderdesk/mcpserver"
 	"orderdesk/runstore"
+	"orderdesk/tools"
 )
 
 // firstAgent is made when a server starts and nobody could call it.
@@ -36,20 +37,7 @@ Exit codes: 2, 5, 130 ended by a signal.`,
 }
 
 func (a *app) serve(ctx context.Context, s *Settings, _ []string) error {
-	who, err := a.me()
-	if err != nil {
-		return err
-	}
-	src, err := sourceOf(s)
-	if err != nil {
-		return err
-	}
-	return a.withStore(ctx, s, "serve", func(store *runstore.Store) error {
-		hosts, end, err := a.hosts(store, s, src, "serve")
-		if err != nil {
-			return err
-		}
-		defer end()
+	return a.withHosts(ctx, s, "serve", func(store *runstore.Store, hosts *mcpserver.Hosts, who tools.Principal) error {
 		agents := mcpserver.NewAgents(store)
 		site, err := hosts.NewHTTP(agents)
 		if err != nil {
