@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"orderdesk/runstore"
 )
@@ -135,5 +136,22 @@ func TestAPR08_ApprovalOfAnotherRun(t *testing.T) {
 				t.Error("decided")
 			}
 		})
+	}
+}
+
+// TestExpiryAlteredInTheRecord: an index entry that does not fit its action is
+// followed once, whatever the record says.
+func TestExpiryAlteredInTheRecord(t *testing.T) {
+	d := newDesk(t)
+	run := d.run()
+	d.queue(run, proposal("1"))
+	d.edit(run, 1, func(a *runstore.Action) { a.Expires = a.Expires.Add(time.Hour) })
+	d.clock.Add(100 * time.Hour)
+	before := len(d.audit(run))
+	if n, err := d.gate.Expire(d.ctx, run); err != nil || n != 1 {
+		t.Errorf("%d expired, %v; want 1", n, err)
+	}
+	if n, err := d.gate.Expire(d.ctx, run); err != nil || n != 0 || len(d.audit(run)) != before+1 {
+		t.Errorf("again: %d, %v, %d audit entries more", n, err, len(d.audit(run))-before)
 	}
 }

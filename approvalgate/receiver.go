@@ -118,7 +118,7 @@ func (g *Gate) create(ctx context.Context, p *Permit) (Receipt, error) {
 // an answer that settles nothing it looks up, and sends once more, under the
 // same key, only if the receiver says that it has nothing.
 func (g *Gate) send(ctx context.Context, p *Permit, doubt bool) answer {
-	var last error
+	var last error // of a first attempt that may still be under way
 	for range 2 {
 		r, err := g.create(ctx, p)
 		if err == nil {
@@ -132,6 +132,7 @@ func (g *Gate) send(ctx context.Context, p *Permit, doubt bool) answer {
 		if refused && !doubt {
 			return answer{status: runstore.Failed, detail: oneLine(no.Text, maxDetail), err: err}
 		}
+		before := last
 		doubt, last = true, err
 		had, found, lerr := g.lookup(ctx, p.Key())
 		switch {
@@ -139,6 +140,8 @@ func (g *Gate) send(ctx context.Context, p *Permit, doubt bool) answer {
 			return had
 		case lerr != nil:
 			return answer{status: runstore.Unknown, detail: "sent, but the receiver does not say whether it was done", err: errors.Join(err, lerr)}
+		case refused && before != nil: // maybe because the first is still being worked on
+			return answer{status: runstore.Unknown, detail: "refused while the first attempt may be under way: " + oneLine(no.Text, maxDetail), err: err}
 		case refused:
 			return answer{status: runstore.Failed, detail: oneLine(no.Text, maxDetail), err: err}
 		}

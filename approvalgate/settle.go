@@ -127,10 +127,16 @@ func (g *Gate) expireDue(tx *runstore.Tx, run *runstore.Run) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, ref := range due {
-		a, err := readAction(tx, ref)
+	for _, d := range due {
+		a, err := readAction(tx, d.ref)
 		if err != nil {
 			return 0, err
+		}
+		if err := tx.Delete(d.key); err != nil { // also one that does not fit its action
+			return 0, err
+		}
+		if a.Status != runstore.Pending {
+			continue
 		}
 		if err := g.expire(tx, run, a); err != nil {
 			return 0, err
@@ -139,9 +145,16 @@ func (g *Gate) expireDue(tx *runstore.Tx, run *runstore.Run) (int, error) {
 	return len(due), nil
 }
 
-// overdue returns the first pending actions of the run that are past expiry.
-func overdue(tx *runstore.Tx, run string) ([]Ref, error) {
-	var due []Ref
+// dueAction is an action that the index says is past its expiry.
+type dueAction struct {
+	ref Ref
+	key runstore.Key // of the index
+}
+
+// overdue returns the first actions of the run that the index says are past
+// expiry.
+func overdue(tx *runstore.Tx, run string) ([]dueAction, error) {
+	var due []dueAction
 	now := runstore.Seq(int(tx.Now().Unix()))
 	err := tx.Scan(runstore.NewKey("expiry", run), "", func(rest string, get func(any) error) (bool, error) {
 		if rest >= now { // the second of expiry must be over
@@ -149,7 +162,7 @@ func overdue(tx *runstore.Tx, run string) ([]Ref, error) {
 		}
 		var id string
 		err := get(&id)
-		due = append(due, Ref{Run: run, Action: id})
+		due = append(due, dueAction{Ref{Run: run, Action: id}, runstore.NewKey("expiry", run, rest)})
 		return len(due) < settleBatch, err
 	})
 	return due, err
