@@ -130,8 +130,13 @@ func fits(a, b *overlay) bool {
 // logged is the most bytes the writes of o take in Badger's log.
 func logged(o *overlay) int64 { return int64(o.size + entryOver*(len(o.keys)+1)) }
 
-// put writes o in one Badger transaction. It is not durable before sync.
+// put writes o in one Badger transaction. It is not durable before sync, and
+// the next one waits for that: a power cut that tore two would look like
+// damage.
 func (e *engine) put(o *overlay) error {
+	if e.unsynced {
+		return errors.New("a transaction is not synced yet")
+	}
 	txn := e.db.NewTransaction(true)
 	defer txn.Discard()
 	for _, k := range o.keys {
@@ -148,10 +153,15 @@ func (e *engine) put(o *overlay) error {
 	if err := txn.Commit(); err != nil {
 		return unknown(err)
 	}
+	e.unsynced = true
 	return unknown(e.wal.wrote(logged(o)))
 }
 
-func (e *engine) sync() error { return unknown(e.wal.sync()) }
+func (e *engine) sync() error {
+	err := e.wal.sync()
+	e.unsynced = err != nil
+	return unknown(err)
+}
 
 func unknown(err error) error {
 	if err == nil {

@@ -28,6 +28,7 @@ type engine struct {
 	batch    *batch        // filling; nil: none
 	inflight *batch        // being committed; nil: none
 	failed   error         // why no more steps are taken
+	unsynced bool          // the last transaction is not durable yet
 	cache    cache         // what the database holds of the records met last
 
 	mergeAt   int // log at which mergeSize was looked up
@@ -36,6 +37,9 @@ type engine struct {
 	// durable is held for writing while the database shows what is not synced
 	// yet, so that no snapshot does.
 	durable sync.RWMutex
+	// good is the last durable state, once a commit has failed half-way: what
+	// the database itself shows then may never become durable.
+	good *badger.Txn
 }
 
 // batch is a group of steps that share a commit.
@@ -208,6 +212,17 @@ func (e *engine) commit(b *batch) error {
 func (e *engine) write(b *batch) error {
 	e.durable.Lock()
 	defer e.durable.Unlock()
+	before := e.db.NewTransaction(false)
+	err := e.writeParts(b)
+	if err != nil && e.unsynced && e.good == nil {
+		e.good = before
+		return err
+	}
+	before.Discard()
+	return err
+}
+
+func (e *engine) writeParts(b *batch) error {
 	for _, p := range b.parts {
 		put := e.put
 		if !fits(p, &overlay{}) {
@@ -216,8 +231,6 @@ func (e *engine) write(b *batch) error {
 		if err := put(p); err != nil {
 			return err
 		}
-		// One transaction at a time is not synced: more could be torn apart by
-		// a power cut, and look like damage.
 		if err := e.sync(); err != nil {
 			return err
 		}
@@ -235,9 +248,12 @@ func (e *engine) read(ctx context.Context, fn func(reader, time.Time) error) err
 	}
 	defer e.users.leave()
 	e.durable.RLock()
-	txn := e.db.NewTransaction(false)
+	txn := e.good
+	if txn == nil {
+		txn = e.db.NewTransaction(false)
+		defer txn.Discard()
+	}
 	e.durable.RUnlock()
-	defer txn.Discard()
 	return fn(snapshot{txn}, e.clock.now())
 }
 
@@ -249,6 +265,9 @@ func (e *engine) lost() bool { return false }
 func (e *engine) close() error {
 	if !e.users.end() {
 		return nil
+	}
+	if e.good != nil {
+		e.good.Discard()
 	}
 	if e.wal != nil {
 		defer e.wal.close()

@@ -236,7 +236,7 @@ func TestLargeStepInterrupted(t *testing.T) {
 			chunks := redoChunks(o)
 			for i, c := range chunks {
 				k := redoPrefix + Seq(i)
-				if err := e.put(oneRecord(k, seal(k, append(make([]byte, frameHead), c...)))); err != nil {
+				if err := errors.Join(e.put(oneRecord(k, seal(k, append(make([]byte, frameHead), c...)))), e.sync()); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -162,3 +162,29 @@ func fullByOption(t *testing.T) {
 }
 
 func TestFullByOption(t *testing.T) { fullByOption(t) }
+
+// TestViewAfterAFailedSync: views go on and show what is durable, not what may
+// have become so.
+func TestViewAfterAFailedSync(t *testing.T) {
+	s := openTest(t, Options{Dir: t.TempDir()})
+	if err := s.Update(t.Context(), count("a")); err != nil {
+		t.Fatal(err)
+	}
+	w := s.way.(*host).engine.wal
+	good := w.file
+	bad, err := os.OpenFile("/dev/null", os.O_RDWR, 0) // it cannot be synced
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.file, w.ready = bad, walSize
+	if err := s.Update(t.Context(), count("a")); err == nil {
+		t.Fatal("a step whose sync failed is recorded")
+	}
+	shown := -1
+	err = s.View(t.Context(), func(tx *Tx) error { return tx.Get(counterKey("a"), &shown) })
+	if err != nil || shown != 1 {
+		t.Errorf("a view shows %d, %v; want 1", shown, err)
+	}
+	w.file = good
+	_ = bad.Close()
+}

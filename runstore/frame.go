@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 )
@@ -50,9 +51,18 @@ func decode(key string, raw []byte, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(payload, v); err != nil {
-		return &DamagedError{Path: key, What: "record does not decode: " + err.Error()}
+		return &DamagedError{Path: key, What: notDecoded(err)}
 	}
 	return nil
+}
+
+// notDecoded says for people why a payload does not decode.
+func notDecoded(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return "record does not decode: field " + wrong.Field + " has the wrong type"
+	}
+	return "record does not decode"
 }
 
 // unseal checks the frame of record key and returns its payload, which shares

@@ -3,6 +3,8 @@
 package runstore
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -23,7 +25,7 @@ func TestManyDeadLanes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := e.put(o); err != nil {
+		if err := errors.Join(e.put(o), e.sync()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,4 +75,40 @@ func TestSocketIsTheOwners(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
+}
+
+// TestDamageShowsNoGoType: people read what is wrong with a record.
+func TestDamageShowsNoGoType(t *testing.T) {
+	s := openTest(t, Options{InMemory: true})
+	id := "20261006-004349-d40a1b2c"
+	if err := s.Update(t.Context(), func(tx *Tx) error { return tx.Put(runKey(id), map[string]any{"seq": "x"}) }); err != nil {
+		t.Fatal(err)
+	}
+	err := s.View(t.Context(), func(tx *Tx) error { _, err := tx.Run(id); return err })
+	want := "store damaged: run/" + id + ": record does not decode: field seq has the wrong type; restore it from a backup"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestLoserHeedsItsContext: a step that lost a race waits for the others no
+// longer than its caller wants.
+func TestLoserHeedsItsContext(t *testing.T) {
+	dir := t.TempDir()
+	owner := openTest(t, Options{Dir: dir, NoSync: true})
+	other := openTest(t, Options{Dir: dir, NoSync: true})
+	r := other.way.(*remote)
+	r.losers <- struct{}{} // another step is at its second try, and stays there
+	ctx, cancel := context.WithCancel(t.Context())
+	runs := 0
+	err := other.Update(ctx, func(tx *Tx) error {
+		runs++
+		err := owner.Update(t.Context(), count("owner")) // somebody else is first
+		cancel()
+		return errors.Join(err, count("other")(tx))
+	})
+	if !errors.Is(err, context.Canceled) || runs != 1 || counter(t, owner, "other") != 0 {
+		t.Errorf("got %v after %d tries, want canceled after one", err, runs)
+	}
+	<-r.losers
 }

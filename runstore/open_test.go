@@ -157,7 +157,7 @@ func TestSTA03_DamagedRecord(t *testing.T) {
 	k := NewKey("run", "a")
 	good, _ := sealJSON(k.path, "text")
 	for _, raw := range [][]byte{{}, good[:3], append([]byte{good[0] ^ 1}, good[1:]...)} {
-		if err := s.way.(*engine).put(oneRecord(k.path, raw)); err != nil {
+		if err := errors.Join(s.way.(*engine).put(oneRecord(k.path, raw)), s.way.(*engine).sync()); err != nil {
 			t.Fatal(err)
 		}
 		var v string

@@ -33,7 +33,7 @@ type remote struct {
 	lanes   func() string // names a new lane
 	watch   *link
 	gone    atomic.Bool
-	losers  sync.Mutex // steps that lost a race go on one at a time
+	losers  chan struct{} // steps that lost a race go on one at a time
 
 	mu     sync.Mutex
 	idle   []*lane
@@ -50,7 +50,7 @@ type lane struct {
 // dial connects to the owner that note tells of. onLoss is called once, when
 // the owner ends.
 func dial(note ownerNote, lim limits, lanes func() string, onLoss func()) (*remote, error) {
-	r := &remote{pid: note.PID, command: note.Command, socket: note.Socket, limits: lim, lanes: lanes}
+	r := &remote{pid: note.PID, command: note.Command, socket: note.Socket, limits: lim, lanes: lanes, losers: make(chan struct{}, 1)}
 	l, a, err := r.connect()
 	if err != nil {
 		return nil, err
@@ -203,8 +203,12 @@ func (r *remote) do(ctx context.Context, run func(*overlay, time.Time) error) er
 	const races = 3 // then a step is given the owner's turn
 	for n := 0; ; n++ {
 		if n == 1 {
-			r.losers.Lock()
-			defer r.losers.Unlock()
+			select {
+			case r.losers <- struct{}{}:
+				defer func() { <-r.losers }()
+			case <-ctx.Done():
+				return fmt.Errorf("nothing recorded: %w", context.Cause(ctx))
+			}
 		}
 		again, err := r.try(ctx, n >= races, run)
 		if !again {
