@@ -105,7 +105,7 @@ func nextSteps(v *runView) []string {
 	var next []string
 	pending, approved := map[string]int{}, false // pending by run: a request may be another's
 	for _, line := range v.Actions {
-		act := line.action
+		act := line.Action
 		approved = approved || act.Status == runstore.Approved
 		if act.Status != runstore.Pending {
 			continue
