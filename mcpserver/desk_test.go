@@ -75,9 +75,7 @@ func (d *desk) wire() Parts {
 // door makes another door on the same parts.
 func (d *desk) door(o Options) *Hosts {
 	d.t.Helper()
-	if o.Store == nil {
-		o.Store = d.store
-	}
+	o.Domain = d.parts.Set.Domain()
 	o.Source, o.Scope, o.Worker, o.Version = sample, "1010", "test host", "test"
 	if o.Parts == nil {
 		o.Parts = func(runstore.Source) (Parts, error) { return d.parts, nil }
@@ -86,6 +84,7 @@ func (d *desk) door(o Options) *Hosts {
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	h.Opened(d.store)
 	return h
 }
 

@@ -2,13 +2,15 @@ package mcpserver
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"orderdesk/tools"
@@ -18,36 +20,88 @@ import (
 const modern = "2026-07-28"
 
 // front is what every request passes before the library sees it: origin,
-// identity, size and shape of the message, the session's owner, and whose
+// identity, the session's owner, size and shape of the message, and whose
 // request a cancellation is for.
 func (s *HTTP) front(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxLine)
 		if !s.originAllowed(r) {
-			answerError(w, http.StatusForbidden, -32600, "Requests of this origin are not taken.")
+			if s.strangers.failed(r) == 0 {
+				s.hosts.audit(r.Context(), unknown, "origin_refused", map[string]string{"origin": tools.Limit(r.Header.Get("Origin"), 80)})
+			}
+			answerError(w, http.StatusForbidden, codeRequest, "Requests of this origin are not taken.")
 			return
 		}
-		who, err := s.authenticate(r)
-		if errors.Is(err, ErrNoAgent) {
-			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer resource_metadata="%s", error="invalid_token"`, s.metadataURL(r)))
-			answerError(w, http.StatusUnauthorized, -32600, "Send a token that is valid here: Authorization: Bearer TOKEN.")
-			return
-		}
-		if err != nil {
-			s.hosts.o.Logger.Error("authentication failed", "error", err.Error())
-			answerError(w, http.StatusServiceUnavailable, -32603, "The store does not answer. Try again.")
+		who, ok := s.admit(w, r)
+		if !ok {
 			return
 		}
 		r = r.WithContext(withPrincipal(r.Context(), who))
 		if !s.ownsSessions(r, who) {
-			answerError(w, http.StatusNotFound, -32600, "There is no such session. Open one with initialize.")
+			s.hosts.audit(r.Context(), who, "session_refused", map[string]string{"method": r.Method})
+			answerError(w, http.StatusNotFound, codeRequest, "There is no such session. Open one with initialize.")
 			return
 		}
-		if r.Method == http.MethodPost && !s.checkBody(w, r) {
-			return
+		out := s.outlet(w, r)
+		defer out.end()
+		if r.Method == http.MethodPost {
+			release, ok := s.checkBody(out, r, who)
+			if !ok {
+				return
+			}
+			defer func() { release(out.answered()) }()
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), outletKey{}, out)))
 	})
+}
+
+// admit authenticates the caller, or answers that it is not known.
+func (s *HTTP) admit(w http.ResponseWriter, r *http.Request) (tools.Principal, bool) {
+	who, err := s.authenticate(r)
+	switch {
+	case err == nil:
+		return who, true
+	case !errors.Is(err, ErrNoAgent):
+		s.hosts.o.Logger.Error("authentication failed", "error", err.Error())
+		answerError(w, http.StatusServiceUnavailable, -32603, "The store does not answer. Try again.")
+		return who, false
+	}
+	if wait := s.strangers.failed(r); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+		answerError(w, http.StatusTooManyRequests, codeRequest, "Too many requests without a valid token. Wait, then send a valid one.")
+		return who, false
+	}
+	s.hosts.audit(r.Context(), unknown, "login_refused", map[string]string{"from": hostOf(r.RemoteAddr), "path": tools.Limit(r.URL.Path, 40)})
+	invalid := ""
+	if r.Header.Get("Authorization") != "" {
+		invalid = `, error="invalid_token"`
+	}
+	w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer resource_metadata="%s", scope="%s"%s`, s.metadataURL(r), scopeWork, invalid))
+	answerError(w, http.StatusUnauthorized, codeRequest, "Send a token that is valid here: Authorization: Bearer TOKEN. A person makes one with: orderdesk agent add NAME")
+	return who, false
+}
+
+// unknown is who calls before that is known.
+var unknown = tools.Principal{Name: "unknown"}
+
+type outletKey struct{}
+
+// outlet is where the answer to r goes out.
+func (s *HTTP) outlet(w http.ResponseWriter, r *http.Request) *outlet {
+	who, _ := principalOf(r.Context())
+	o := &outlet{ResponseWriter: w, restore: s.hosts.ids.restore, quit: make(chan struct{})}
+	if r.URL.Path == mcpPath { // the library beats on /sse itself
+		o.every = keepAlive
+	}
+	o.sent = func(b []byte) {
+		if bytes.Contains(b, []byte(`"error":{"code":-3202`)) { // of the protocol itself: no hook sees it
+			s.hosts.audit(r.Context(), who, "request_refused", map[string]string{"answer": tools.Limit(string(b), 200)})
+		}
+		if session := o.session(); session != "" {
+			s.busy.answered(session, b)
+		}
+	}
+	return o
 }
 
 // originAllowed: a browser's page says where it is from; only pages of this
@@ -108,52 +162,57 @@ func (s *HTTP) ownsSessions(r *http.Request, who tools.Principal) bool {
 }
 
 // checkBody reads the message and looks at its raw bytes. It reports whether
-// the request goes on.
-func (s *HTTP) checkBody(w http.ResponseWriter, r *http.Request) bool {
+// the request goes on; release is then called when it has been answered.
+func (s *HTTP) checkBody(w http.ResponseWriter, r *http.Request, who tools.Principal) (release func(status int), ok bool) {
 	body, err := io.ReadAll(r.Body)
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		answerError(w, http.StatusRequestEntityTooLarge, -32600, "The message is too long: at most 1048576 bytes are allowed.")
-		return false
+		return nil, s.refuse(w, r, who, http.StatusRequestEntityTooLarge, &problem{code: codeRequest, text: tooLong})
 	case err != nil:
-		answerError(w, http.StatusBadRequest, -32700, "The message did not arrive whole.")
-		return false
+		return nil, s.refuse(w, r, who, http.StatusBadRequest, &problem{code: codeParse, text: "The message did not arrive whole."})
+	case !isJSON(r):
+		return nil, s.refuse(w, r, who, http.StatusUnsupportedMediaType, &problem{code: codeRequest, text: "Send the message as application/json."})
 	}
-	if err := tools.CheckMessage(body); err != nil {
-		answerError(w, http.StatusBadRequest, -32700, err.Error())
-		return false
+	out, e, wrong := s.hosts.ids.read(bytes.TrimSpace(body))
+	if wrong != nil {
+		return nil, s.refuse(w, r, who, http.StatusBadRequest, wrong...)
 	}
-	if foreignCancel(r, body) {
+	if foreignCancel(r, e) {
 		w.WriteHeader(http.StatusAccepted)
-		return false
+		return nil, false
 	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return true
+	if release, ok = s.busy.take(r, e); !ok {
+		return nil, s.refuse(w, r, who, http.StatusBadRequest, &problem{code: codeRequest, text: "A request with this id is under way in this session. Use another id."})
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(out)), int64(len(out))
+	return release, true
+}
+
+// refuse answers a request that goes no further.
+func (s *HTTP) refuse(w http.ResponseWriter, r *http.Request, who tools.Principal, status int, wrong ...*problem) bool {
+	s.hosts.auditProblem(r.Context(), who, wrong[0])
+	answerProblems(w, status, wrong...)
+	return false
+}
+
+// isJSON: other kinds of content can be sent by any page without asking first.
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
 }
 
 // foreignCancel finds cancellations outside a session. In the newest revision a
 // host cancels by closing its stream; the library would take a posted one, and
 // cancel whichever caller's request has that number.
-func foreignCancel(r *http.Request, body []byte) bool {
-	var m struct {
-		Method string `json:"method"`
-		Params struct {
-			Meta struct {
-				Version string `json:"io.modelcontextprotocol/protocolVersion"`
-			} `json:"_meta"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(body, &m) != nil || m.Method != "notifications/cancelled" {
+func foreignCancel(r *http.Request, e *envelope) bool {
+	if e.Method != methodCancelled {
 		return false
 	}
-	return len(sessionIDs(r)) == 0 || r.Header.Get("Mcp-Protocol-Version") >= modern || m.Params.Meta.Version >= modern
+	return len(sessionIDs(r)) == 0 || r.Header.Get("Mcp-Protocol-Version") >= modern || e.Params.Meta.Version >= modern
 }
 
 // answerError answers with an HTTP status and a JSON-RPC error.
 func answerError(w http.ResponseWriter, status, code int, text string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write(rpcError(code, text))
+	answerProblems(w, status, &problem{code: code, text: text})
 }

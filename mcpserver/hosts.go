@@ -20,42 +20,52 @@ type Parts struct {
 	Gate *approvalgate.Gate
 }
 
-// Options configures [Hosts]. All but Logger and Budget is required.
+// Options configures [Hosts]. All but Logger, Budget and Patience is required.
 type Options struct {
-	Store *runstore.Store
-	// Parts makes the parts for a source; it is asked once per source.
-	Parts   func(runstore.Source) (Parts, error)
-	Source  runstore.Source // of the runs that hosts start
-	Scope   string          // of the runs that hosts start
-	Budget  runstore.Budget // of the runs that hosts start
-	Worker  string          // who works, for people: "orderdesk mcp (process 7)"
-	Version string
-	Logger  *slog.Logger // nil: nothing is logged
+	Domain *tools.Domain // what hosts are told of the tools
+	// Parts makes the parts for a source; it is asked once per source, when
+	// the store is open.
+	Parts    func(runstore.Source) (Parts, error)
+	Source   runstore.Source // of the runs that hosts start
+	Scope    string          // of the runs that hosts start
+	Budget   runstore.Budget // of the runs that hosts start
+	Worker   string          // who works, for people: "orderdesk mcp (process 7)"
+	Version  string
+	Logger   *slog.Logger  // nil: nothing is logged
+	Patience time.Duration // of a call for a store that is being opened; 0: two seconds
 }
 
 // Hosts answers the calls of MCP hosts. It is safe for concurrent use.
 type Hosts struct {
 	o      Options
-	domain *tools.Domain
 	hosted *tools.Hosted
 	byName map[string]*runTool
+	ids    *idBook
+	feed   *feed
+
+	opened chan struct{} // closed when store is set
+	store  *runstore.Store
 
 	mu    sync.Mutex
 	parts map[runstore.Source]Parts
 }
 
-// New makes the door and checks the tools' schemas.
+// New makes the door and checks the tools' schemas. It answers what needs no
+// store at once, and calls when [Hosts.Opened] has been told of the store.
 func New(o Options) (*Hosts, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Hosts{o: o, byName: map[string]*runTool{}, parts: map[runstore.Source]Parts{}}
-	parts, err := h.partsOf(o.Source)
-	if err != nil {
+	if o.Patience == 0 {
+		o.Patience = 2 * time.Second
+	}
+	h := &Hosts{o: o, byName: map[string]*runTool{}, parts: map[runstore.Source]Parts{}, opened: make(chan struct{})}
+	h.feed = newFeed(h)
+	var err error
+	if h.ids, err = newIDBook(); err != nil {
 		return nil, err
 	}
-	h.domain = parts.Set.Domain()
-	if h.hosted, err = tools.NewHosted(h.domain); err != nil {
+	if h.hosted, err = tools.NewHosted(o.Domain); err != nil {
 		return nil, err
 	}
 	for _, t := range runTools() {
@@ -65,6 +75,31 @@ func New(o Options) (*Hosts, error) {
 		h.byName[t.name] = t
 	}
 	return h, nil
+}
+
+// Opened hands over the store. It is called once.
+func (h *Hosts) Opened(store *runstore.Store) {
+	h.store = store
+	close(h.opened)
+}
+
+// await waits for the store, not for long: a host that gets no answer starts
+// the server again, and after a crash opening can take its time.
+func (h *Hosts) await(ctx context.Context) error {
+	select {
+	case <-h.opened:
+		return nil
+	default:
+	}
+	patience := time.NewTimer(h.o.Patience)
+	defer patience.Stop()
+	select {
+	case <-h.opened:
+		return nil
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	return tools.Refusef("The store is still being opened; after a crash that can take a while. Nothing was done. Make the call again in a few seconds.")
 }
 
 // partsOf are the parts that work on runs of a source.
@@ -92,9 +127,12 @@ type Answer struct {
 // reference and answered with it.
 func (h *Hosts) Call(ctx context.Context, who tools.Principal, name string, args []byte) Answer {
 	ctx = context.WithoutCancel(ctx) // a host that goes away leaves no half a step
+	if err := h.await(ctx); err != nil {
+		return h.failed(name, "", err)
+	}
 	res, run, err := h.call(ctx, who, name, args)
 	if _, refusal := tools.AsRefusal(err); refusal && run == "" { // else the run's trace has it
-		h.auditRefused(ctx, who, name)
+		h.auditCall(ctx, who, name)
 	}
 	if err != nil {
 		return h.failed(name, run, err)
@@ -106,6 +144,7 @@ func (h *Hosts) Call(ctx context.Context, who tools.Principal, name string, args
 	if run == "" {
 		raw = res.JSON
 	}
+	h.feed.kick()
 	return Answer{JSON: raw, Refused: res.Refused}
 }
 
@@ -122,7 +161,7 @@ func (h *Hosts) call(ctx context.Context, who tools.Principal, name string, args
 	if err != nil {
 		return tools.Result{}, run.ID, err
 	}
-	req := tools.Request{Who: who, Run: run.ID, Name: name, Args: rest, Refusal: refusal, Holder: h.o.Store.Instance(), After: h.letGo}
+	req := tools.Request{Who: who, Run: run.ID, Name: name, Args: rest, Refusal: refusal, Holder: h.store.Instance(), After: h.letGo}
 	if run.Status != runstore.Running {
 		req.Holder = "" // nobody holds it: the set says where the run stands
 	}
@@ -134,39 +173,33 @@ func (h *Hosts) call(ctx context.Context, who tools.Principal, name string, args
 // on with it at once.
 func (h *Hosts) letGo(_ *runstore.Tx, run *runstore.Run, _ tools.Result) error {
 	if run.Status != runstore.Running {
-		run.Release(h.o.Store.Instance())
+		run.Release(h.store.Instance())
 	}
 	return nil
 }
 
-// auditRefused records a call that belongs to no run.
-func (h *Hosts) auditRefused(ctx context.Context, who tools.Principal, name string) {
-	err := h.o.Store.Update(ctx, func(tx *runstore.Tx) error {
-		return tx.Audit(runstore.AuditEntry{What: "call_refused", By: who.Name}, map[string]string{"call": tools.Limit(name, 80)})
-	})
-	if err != nil {
-		h.o.Logger.Error("audit failed", "error", err.Error())
-	}
-}
-
 // failed is the answer to a call that could not be made.
-func (h *Hosts) failed(name, run string, err error) Answer {
+func (h *Hosts) failed(name, run string, err error) Answer { return refused(h.excuse(name, run, err)) }
+
+// excuse says why something could not be done. What is ours to mend is logged,
+// under the reference that the text names.
+func (h *Hosts) excuse(name, run string, err error) string {
 	if r, ok := tools.AsRefusal(err); ok {
-		return refused(r.Text)
+		return r.Text
 	}
 	var held *runstore.HeldError
 	var full *runstore.DiskFullError
 	switch {
 	case errors.As(err, &held):
-		return refused(fmt.Sprintf("Run %s is being worked on by %s. Wait until that has ended, or start another run with run_start.", held.Run, held.Worker))
+		return fmt.Sprintf("Run %s is being worked on by %s. Wait until that has ended, or start another run with run_start.", held.Run, held.Worker)
 	case errors.Is(err, runstore.ErrLeaseLost):
-		return refused("Another worker has taken the run over. Call run_status to see where it stands.")
+		return "Another worker has taken the run over. Call run_status to see where it stands."
 	case errors.As(err, &full):
-		return refused("The disk is full; nothing was recorded. Everything saved before is safe. A person has to make room; then repeat the call.")
+		return "The disk is full; nothing was recorded. Everything saved before is safe. A person has to make room; then repeat the call."
 	}
 	ref := time.Now().UTC().Format("150405.000000")
 	h.o.Logger.Error("call failed", "reference", ref, "tool", tools.Limit(name, 60), "run", run, "error", err.Error())
-	return refused("The call failed on our side (reference " + ref + "); nothing of it is lost that was answered before. Try again; if it fails again, a person should look at the log.")
+	return "The call failed on our side (reference " + ref + "); nothing of it is lost that was answered before. Try again; if it fails again, a person should look at the log."
 }
 
 func refused(text string) Answer {

@@ -15,7 +15,8 @@ const (
 	ssePath     = "/sse"
 	messagePath = "/message"
 	keepAlive   = 25 * time.Second
-	closeWithin = 5 * time.Second // for calls under way when the server ends
+	scopeWork   = "orderdesk:work" // what every agent's token is good for
+	closeWithin = 5 * time.Second  // for calls under way when the server ends
 )
 
 // HTTP serves hosts over streamable HTTP on /mcp and, for hosts of 2024, over
@@ -26,12 +27,14 @@ type HTTP struct {
 	sessions   *sessions
 	streamable *server.StreamableHTTPServer
 	sse        *server.SSEServer
+	strangers  *strangers
+	busy       *busy
 	mux        *http.ServeMux
 }
 
 // NewHTTP makes the doors over HTTP. Callers are agents, by their tokens.
 func (h *Hosts) NewHTTP(agents *Agents) (*HTTP, error) {
-	s := &HTTP{hosts: h, agents: agents, mux: http.NewServeMux()}
+	s := &HTTP{hosts: h, agents: agents, strangers: newStrangers(), busy: newBusy(), mux: http.NewServeMux()}
 	var err error
 	if s.sessions, err = newSessions(); err != nil {
 		return nil, err
@@ -50,7 +53,7 @@ func (h *Hosts) NewHTTP(agents *Agents) (*HTTP, error) {
 		server.WithSSEEndpoint(ssePath), server.WithMessageEndpoint(messagePath), server.WithUseFullURLForMessageEndpoint(false),
 		server.WithKeepAliveInterval(keepAlive), server.WithSSEContextFunc(copyPrincipal), server.WithSessionIDGenerator(s.sessions.forSSE),
 		server.WithSSECORS(server.WithCORSAllowedOrigins("http://localhost:6274"))) // without it any page may read
-	s.mux.Handle(mcpPath, s.front(keepStreamsAlive(keepAlive, s.streamable)))
+	s.mux.Handle(mcpPath, s.front(s.streamable))
 	s.mux.Handle(ssePath, s.front(s.sse))
 	s.mux.Handle(messagePath, s.front(withoutVersion(s.sse)))
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource" + mcpPath} {
@@ -101,7 +104,7 @@ func (s *HTTP) Serve(ctx context.Context, l net.Listener) error {
 // metadata tells hosts how to authenticate (RFC 9728).
 func (s *HTTP) metadata(w http.ResponseWriter, r *http.Request) {
 	server.NewProtectedResourceMetadataHandler(server.ProtectedResourceMetadataConfig{
-		Resource: originOf(r) + mcpPath, ResourceName: "Orderdesk", BearerMethodsSupported: []string{"header"},
+		Resource: originOf(r) + mcpPath, ResourceName: "Orderdesk", BearerMethodsSupported: []string{"header"}, ScopesSupported: []string{scopeWork},
 	}).ServeHTTP(w, r)
 }
 

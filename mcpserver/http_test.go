@@ -261,13 +261,22 @@ func TestMCP_ForeignCancel(t *testing.T) {
 		t.Errorf("%d %q, want 202 and nothing", status, body)
 	}
 	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
-	if !foreignCancel(r, []byte(cancel)) || foreignCancel(r, []byte(`{"method":"ping"}`)) {
+	if !foreignCancel(r, message(t, cancel)) || foreignCancel(r, message(t, `{"method":"ping"}`)) {
 		t.Error("the wrong message is kept back")
 	}
 	r.Header.Set("Mcp-Session-Id", "a.b")
-	if foreignCancel(r, []byte(`{"method":"notifications/cancelled","params":{"requestId":1}}`)) {
+	if foreignCancel(r, message(t, `{"method":"notifications/cancelled","params":{"requestId":1}}`)) {
 		t.Error("a cancellation within a session is kept back")
 	}
+}
+
+func message(t *testing.T, raw string) *envelope {
+	t.Helper()
+	var e envelope
+	if err := json.Unmarshal([]byte(raw), &e); err != nil {
+		t.Fatal(err)
+	}
+	return &e
 }
 
 // TestAgents: a token is shown once and kept as a hash; a removed agent is out

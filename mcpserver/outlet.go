@@ -7,79 +7,106 @@ import (
 	"time"
 )
 
-// keepStreamsAlive writes a comment into event streams now and then, so that
-// nothing between us and the host takes a quiet stream for a dead one. The
-// library does that on some of its streams only.
-func keepStreamsAlive(every time.Duration, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		k := &keptAlive{ResponseWriter: w, every: every, quit: make(chan struct{})}
-		defer k.end()
-		next.ServeHTTP(k, r)
-	})
-}
-
-// keptAlive is an answer that may turn out to be a stream.
-type keptAlive struct {
+// outlet is where the library's answer to one request goes out, an answer or a
+// stream of messages: ids are put back, and a stream that is quiet gets a
+// comment now and then, so that nothing between us and the host takes it for a
+// dead one.
+type outlet struct {
 	http.ResponseWriter
-	every time.Duration
-	quit  chan struct{}
-	beat  sync.WaitGroup
+	restore func([]byte) []byte
+	every   time.Duration // of the comments; 0: none
+	sent    func([]byte)  // sees what goes out; nil: nobody does
+	quit    chan struct{}
+	beat    sync.WaitGroup
 
 	mu     sync.Mutex
+	status int // that was answered; 0: none yet
 	stream bool
+	id     string // of the session on /sse that this is the stream of
 }
 
-func (k *keptAlive) WriteHeader(status int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if status == http.StatusOK && !k.stream && strings.HasPrefix(k.Header().Get("Content-Type"), "text/event-stream") {
-		k.Header().Set("X-Accel-Buffering", "no")
-		k.stream = true
-		k.beat.Go(k.beats)
+// session is the session whose messages go out here; "" if there is none.
+func (o *outlet) session() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.id
+}
+
+// answered is the HTTP status that went out.
+func (o *outlet) answered() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.status
+}
+
+// serves says whose messages go out here from now on.
+func (o *outlet) serves(session string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.id = session
+}
+
+func (o *outlet) WriteHeader(status int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.status = status
+	if status == http.StatusOK && !o.stream && strings.HasPrefix(o.Header().Get("Content-Type"), "text/event-stream") {
+		o.Header().Set("X-Accel-Buffering", "no")
+		o.stream = true
+		if o.every > 0 {
+			o.beat.Go(o.beats)
+		}
 	}
-	k.ResponseWriter.WriteHeader(status)
+	o.ResponseWriter.WriteHeader(status)
 }
 
-func (k *keptAlive) Write(b []byte) (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.ResponseWriter.Write(b)
+func (o *outlet) Write(b []byte) (int, error) {
+	out := o.restore(b)
+	if o.sent != nil {
+		o.sent(out)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, err := o.ResponseWriter.Write(out); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // Flush sends what was written.
-func (k *keptAlive) Flush() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.flush()
+func (o *outlet) Flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.flush()
 }
 
-func (k *keptAlive) flush() {
-	if f, ok := k.ResponseWriter.(http.Flusher); ok {
+func (o *outlet) flush() {
+	if f, ok := o.ResponseWriter.(http.Flusher); ok {
 		f.Flush()
 	}
 }
 
 // Unwrap is for [http.ResponseController].
-func (k *keptAlive) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+func (o *outlet) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
-func (k *keptAlive) beats() {
-	t := time.NewTicker(k.every)
+func (o *outlet) beats() {
+	t := time.NewTicker(o.every)
 	defer t.Stop()
 	for {
 		select {
-		case <-k.quit:
+		case <-o.quit:
 			return
 		case <-t.C:
-			k.mu.Lock()
-			if _, err := k.ResponseWriter.Write([]byte(": keep-alive\n\n")); err == nil {
-				k.flush()
+			o.mu.Lock()
+			if _, err := o.ResponseWriter.Write([]byte(": keep-alive\n\n")); err == nil {
+				o.flush()
 			}
-			k.mu.Unlock()
+			o.mu.Unlock()
 		}
 	}
 }
 
-func (k *keptAlive) end() {
-	close(k.quit)
-	k.beat.Wait()
+func (o *outlet) end() {
+	close(o.quit)
+	o.beat.Wait()
 }

@@ -25,7 +25,7 @@ func (h *Hosts) runStart(ctx context.Context, who tools.Principal, args map[stri
 	if err != nil {
 		return nil, err
 	}
-	if err := h.o.Store.Step(ctx, run.ID, func(tx *runstore.Tx, r *runstore.Run) error { return h.take(tx, r) }); err != nil {
+	if err := h.store.Step(ctx, run.ID, func(tx *runstore.Tx, r *runstore.Run) error { return h.take(tx, r) }); err != nil {
 		return nil, err
 	}
 	if run.Status == runstore.Running {
@@ -43,7 +43,7 @@ func (h *Hosts) goOn(ctx context.Context, who tools.Principal, run *runstore.Run
 	}
 	var done []string
 	if _, err = parts.Gate.Expire(ctx, run.ID); err == nil {
-		_, err = parts.Gate.CarryOut(ctx, run.ID, h.o.Store.Instance(), func(a runstore.Action) {
+		_, err = parts.Gate.CarryOut(ctx, run.ID, h.store.Instance(), func(a runstore.Action) {
 			done = append(done, carried(a))
 		})
 	}
@@ -76,8 +76,8 @@ func carried(a runstore.Action) string {
 
 // releaseAfter gives up the lease and returns err, or what went wrong with it.
 func (h *Hosts) releaseAfter(ctx context.Context, id string, err error) error {
-	rerr := h.o.Store.Step(ctx, id, func(_ *runstore.Tx, r *runstore.Run) error {
-		r.Release(h.o.Store.Instance())
+	rerr := h.store.Step(ctx, id, func(_ *runstore.Tx, r *runstore.Run) error {
+		r.Release(h.store.Instance())
 		return nil
 	})
 	if err == nil {
@@ -140,7 +140,7 @@ func (h *Hosts) runList(ctx context.Context, who tools.Principal, args map[strin
 // mine is one page of the caller's runs, the newest first, and how many there
 // are.
 func (h *Hosts) mine(ctx context.Context, who tools.Principal, page int) (runs []*runstore.Run, total int, err error) {
-	err = h.o.Store.View(ctx, func(tx *runstore.Tx) error {
+	err = h.store.View(ctx, func(tx *runstore.Tx) error {
 		runs, total = nil, 0 // it may run again
 		return tx.Runs(func(r *runstore.Run) bool {
 			if r.Owner == who.Name {
@@ -169,7 +169,7 @@ func (h *Hosts) runFinish(ctx context.Context, who tools.Principal, args map[str
 		return nil, err
 	}
 	answer, _ := args["answer"].(string)
-	err = h.o.Store.Step(ctx, run.ID, func(tx *runstore.Tx, r *runstore.Run) error {
+	err = h.store.Step(ctx, run.ID, func(tx *runstore.Tx, r *runstore.Run) error {
 		if r.Status != runstore.Running {
 			return tools.Refusef("Run %s is %s already. Call run_status to see it.", r.ID, r.Status)
 		}
@@ -183,7 +183,7 @@ func (h *Hosts) runFinish(ctx context.Context, who tools.Principal, args map[str
 		if why != nil {
 			return notFinished(why)
 		}
-		r.Release(h.o.Store.Instance())
+		r.Release(h.store.Instance())
 		return parts.Set.Finish(tx, r, answer)
 	})
 	if err != nil {

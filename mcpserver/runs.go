@@ -38,7 +38,7 @@ func (h *Hosts) open(ctx context.Context, who tools.Principal, id string, refusa
 
 // look finds the caller's run: by id, or its one open one; nil if it has none.
 func (h *Hosts) look(ctx context.Context, who tools.Principal, id string) (run *runstore.Run, err error) {
-	err = h.o.Store.View(ctx, func(tx *runstore.Tx) error {
+	err = h.store.View(ctx, func(tx *runstore.Tx) error {
 		if id != "" {
 			run, err = own(tx, who, id)
 			return err
@@ -97,11 +97,11 @@ func (h *Hosts) start(ctx context.Context, who tools.Principal) (*runstore.Run, 
 		return nil, err
 	}
 	var run *runstore.Run
-	err = h.o.Store.Update(ctx, func(tx *runstore.Tx) error {
+	err = h.store.Update(ctx, func(tx *runstore.Tx) error {
 		if run, err = parts.Set.Begin(tx, who, h.o.Scope, h.o.Source, h.o.Budget); err != nil {
 			return err
 		}
-		if err := run.Acquire(h.o.Store.Instance(), h.worker(who), tx.Now(), h.o.Store.Alive); err != nil {
+		if err := run.Acquire(h.store.Instance(), h.worker(who), tx.Now(), h.store.Alive); err != nil {
 			return err
 		}
 		run.Session = tx.Now()
@@ -112,20 +112,20 @@ func (h *Hosts) start(ctx context.Context, who tools.Principal) (*runstore.Run, 
 
 // acquire takes the run's lease unless this process has it for some time yet.
 func (h *Hosts) acquire(ctx context.Context, run *runstore.Run) error {
-	if run.Lease.Holder == h.o.Store.Instance() && time.Until(run.Lease.Expires) > renewAt {
+	if run.Lease.Holder == h.store.Instance() && time.Until(run.Lease.Expires) > renewAt {
 		return nil
 	}
-	return h.o.Store.Step(ctx, run.ID, func(tx *runstore.Tx, r *runstore.Run) error {
+	return h.store.Step(ctx, run.ID, func(tx *runstore.Tx, r *runstore.Run) error {
 		return h.take(tx, r)
 	})
 }
 
 func (h *Hosts) take(tx *runstore.Tx, run *runstore.Run) error {
-	mine := run.Lease.Holder == h.o.Store.Instance()
+	mine := run.Lease.Holder == h.store.Instance()
 	if mine {
-		return run.Renew(h.o.Store.Instance(), tx.Now())
+		return run.Renew(h.store.Instance(), tx.Now())
 	}
-	if err := run.Acquire(h.o.Store.Instance(), h.worker(tools.Principal{Name: run.Owner}), tx.Now(), h.o.Store.Alive); err != nil {
+	if err := run.Acquire(h.store.Instance(), h.worker(tools.Principal{Name: run.Owner}), tx.Now(), h.store.Alive); err != nil {
 		return err
 	}
 	run.Session = tx.Now()

@@ -80,7 +80,7 @@ func (h *Hosts) standing(ctx context.Context, run *runstore.Run) (*standing, err
 		return nil, err
 	}
 	s := &standing{Run: run.ID, Counts: map[runstore.ItemStatus]int{}}
-	err = h.o.Store.Look(ctx, run.ID, func(tx *runstore.Tx, r *runstore.Run) error {
+	err = h.store.Look(ctx, run.ID, func(tx *runstore.Tx, r *runstore.Run) error {
 		s.Status, s.Stop, s.Listed, s.Pending = r.Status, r.Stop, r.Plan.Total, r.Pending
 		s.CallsLeft = max(0, r.Budget.ToolCalls.Max-r.Used.ToolCalls)
 		for _, status := range runstore.ItemStatuses {

@@ -2,9 +2,7 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -30,9 +28,11 @@ func principalOf(ctx context.Context) (tools.Principal, bool) {
 func (h *Hosts) newServer() *server.MCPServer {
 	hooks := &server.Hooks{}
 	hooks.AddOnError(h.onError)
-	s := server.NewMCPServer("orderdesk", h.o.Version,
+	s := server.NewMCPServer("orderdesk", h.o.Version, append(h.completions(),
 		server.WithTitle("Orderdesk"),
 		server.WithToolCapabilities(false),
+		server.WithResourceCapabilities(true, false),
+		server.WithResourceRecovery(),
 		server.WithPromptCapabilities(false),
 		server.WithRecovery(),
 		server.WithPromptHandlerMiddleware(recoverPrompt),
@@ -40,7 +40,7 @@ func (h *Hosts) newServer() *server.MCPServer {
 		server.WithInstructions(h.instructions()),
 		server.WithCacheHints(0, mcp.CacheScopePrivate),
 		server.WithLogger(h.o.Logger),
-	)
+	)...)
 	for _, t := range h.hosted.Tools() {
 		h.addTool(s, t.Name, t.Title, t.Description, t.Hints, h.hosted.Schema(t.Name))
 	}
@@ -48,6 +48,8 @@ func (h *Hosts) newServer() *server.MCPServer {
 		h.addTool(s, t.name, t.title, t.description, t.hints, h.byName[t.name].schema)
 	}
 	h.addPrompts(s)
+	h.addResources(s, hooks)
+	h.addSubscriptions(hooks)
 	return s
 }
 
@@ -76,20 +78,6 @@ func (h *Hosts) answer(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 	return res, nil
 }
 
-// onError records calls that never reach a tool: nothing a host tries goes
-// unseen.
-func (h *Hosts) onError(ctx context.Context, _ any, method mcp.MCPMethod, message any, err error) {
-	who, _ := principalOf(ctx)
-	name := string(method)
-	if r, ok := message.(*mcp.CallToolRequest); ok {
-		name += " " + tools.Limit(r.Params.Name, 60)
-	}
-	h.o.Logger.Warn("refused", "who", who.Name, "what", name, "error", err.Error())
-	if errors.Is(err, server.ErrToolNotFound) {
-		h.auditRefused(context.WithoutCancel(ctx), who, name)
-	}
-}
-
 // recoverPrompt answers a panic of a prompt with an error; nothing else would.
 func recoverPrompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 	return func(ctx context.Context, r mcp.GetPromptRequest) (res *mcp.GetPromptResult, err error) {
@@ -100,14 +88,4 @@ func recoverPrompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 		}()
 		return next(ctx, r)
 	}
-}
-
-// rpcError is a JSON-RPC error answer of our own to a message whose id cannot
-// be trusted, one line.
-func rpcError(code int, text string) []byte {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		quoted = []byte(`"unreadable"`)
-	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%s}}`, code, quoted)
 }

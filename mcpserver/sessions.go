@@ -88,7 +88,11 @@ func (s *sessions) forSSE(ctx context.Context, r *http.Request) (string, error) 
 	if !ok {
 		return "", errors.New("the caller is not known")
 	}
-	return s.open(who), nil
+	id := s.open(who)
+	if out, ok := ctx.Value(outletKey{}).(*outlet); ok {
+		out.serves(id)
+	}
+	return id, nil
 }
 
 // sessionsOf are the sessions of one principal.

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,9 +33,9 @@ func (h *Hosts) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who
 	s.SetErrorLogger(slog.NewLogLogger(h.o.Logger.Handler(), slog.LevelWarn))
 	s.SetContextFunc(func(ctx context.Context) context.Context { return withPrincipal(ctx, who) })
 	feed, fed := io.Pipe()
-	lines := &lineGate{out: out, pending: map[string]bool{}, idle: make(chan struct{}, 1), broken: cancel}
+	lines := &lineGate{hosts: h, who: who, out: out, pending: map[string]*pending{}, broken: cancel}
 	go func() {
-		err := lines.forward(in, fed)
+		err := lines.forward(ctx, in, fed)
 		lines.settle(ctx)
 		fed.CloseWithError(err) // nil is the end of the input
 	}()
@@ -50,30 +52,33 @@ func (h *Hosts) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who
 // lineGate stands between the host's lines and the server: it checks each line
 // before any decoder sees it, and keeps count of what is to be answered.
 type lineGate struct {
+	hosts   *Hosts
+	who     tools.Principal
 	mu      sync.Mutex
 	out     io.Writer
-	err     error           // of out
-	pending map[string]bool // ids of requests that were taken and not answered
-	idle    chan struct{}
+	err     error               // of out
+	pending map[string]*pending // requests that were taken and not answered, by id
 	broken  func()
 }
 
-// message is what the gate looks at.
-type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params struct {
-		RequestID json.RawMessage `json:"requestId"`
-	} `json:"params"`
+// pending is a request that is under way.
+type pending struct {
+	answered  chan struct{} // closed
+	cancelled bool          // its answer is not wanted any more
 }
 
+var utf8Mark = []byte("\xef\xbb\xbf")
+
 // forward passes good lines on and answers bad ones.
-func (g *lineGate) forward(in io.Reader, to io.Writer) error {
+func (g *lineGate) forward(ctx context.Context, in io.Reader, to io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
-	for {
+	for first := true; ; first = false {
 		line, long, err := readLine(r)
+		if first {
+			line = bytes.TrimPrefix(line, utf8Mark)
+		}
 		if text := bytes.TrimSpace(line); long || len(text) > 0 {
-			if perr := g.pass(text, long, to); perr != nil {
+			if perr := g.pass(ctx, text, long, to); perr != nil {
 				return perr
 			}
 		}
@@ -86,65 +91,86 @@ func (g *lineGate) forward(in io.Reader, to io.Writer) error {
 	}
 }
 
-func (g *lineGate) pass(line []byte, long bool, to io.Writer) error {
-	switch err := tools.CheckMessage(line); {
-	case long:
-		return g.say(rpcError(-32600, "The message is too long: at most 1048576 bytes are allowed."))
-	case err != nil:
-		return g.say(rpcError(-32700, err.Error()))
-	case line[0] != '{':
-		return g.say(rpcError(-32600, "The message must be one JSON object; batches are not taken."))
+func (g *lineGate) pass(ctx context.Context, line []byte, long bool, to io.Writer) error {
+	if long {
+		return g.refuse(ctx, &problem{code: codeRequest, text: tooLong})
 	}
-	var m message
-	if err := json.Unmarshal(line, &m); err == nil {
-		g.note(m)
+	out, e, wrong := g.hosts.ids.read(line)
+	if wrong != nil {
+		return g.refuse(ctx, wrong...)
 	}
-	_, err := to.Write(append(line, '\n'))
-	return err
+	answered, fresh := g.note(e)
+	if !fresh {
+		return g.refuse(ctx, &problem{code: codeRequest, text: "A request with this id is under way. Use another id."})
+	}
+	if _, err := to.Write(append(out, '\n')); err != nil {
+		return err
+	}
+	if e.Method == methodInit && answered != nil { // nothing overtakes it
+		select {
+		case <-answered:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// refuse answers a line that goes no further.
+func (g *lineGate) refuse(ctx context.Context, wrong ...*problem) error {
+	g.hosts.auditProblem(ctx, g.who, wrong[0])
+	for _, p := range wrong {
+		if _, err := g.Write(append(p.line(), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // note keeps count. A call that lasts as long as its stream is not waited for.
-func (g *lineGate) note(m message) {
+// fresh is false for an id that is taken.
+func (g *lineGate) note(e *envelope) (answered chan struct{}, fresh bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case m.Method == "notifications/cancelled":
-		delete(g.pending, string(m.Params.RequestID))
-	case m.Method != "" && len(m.ID) > 0 && m.Method != "subscriptions/listen":
-		g.pending[string(m.ID)] = true
+	case e.Method == methodCancelled:
+		if p := g.pending[string(e.Params.RequestID)]; p != nil {
+			p.cancelled = true
+		}
+	case e.request() && e.Method != methodListen:
+		if g.pending[string(e.ID)] != nil {
+			return nil, false
+		}
+		answered = make(chan struct{})
+		g.pending[string(e.ID)] = &pending{answered: answered}
 	}
+	return answered, true
 }
 
-// Write passes one answer on to the host. An output that takes nothing more
+// Write passes one message on to the host. An output that takes nothing more
 // ends the server.
 func (g *lineGate) Write(line []byte) (int, error) {
+	out := g.hosts.ids.restore(line)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err != nil {
 		return 0, g.err
 	}
-	n, err := g.out.Write(line)
-	if err != nil {
-		g.err = err
-		g.broken()
-		return n, err
-	}
-	var m message
-	if json.Unmarshal(line, &m) == nil && m.Method == "" {
-		delete(g.pending, string(m.ID))
-	}
-	if len(g.pending) == 0 {
-		select {
-		case g.idle <- struct{}{}:
-		default:
+	var e envelope
+	if json.Unmarshal(out, &e) == nil && e.Method == "" {
+		if p := g.pending[string(e.ID)]; p != nil {
+			delete(g.pending, string(e.ID))
+			close(p.answered)
+			if p.cancelled {
+				return len(line), nil
+			}
 		}
 	}
-	return n, nil
-}
-
-func (g *lineGate) say(line []byte) error {
-	_, err := g.Write(append(line, '\n'))
-	return err
+	if _, err := g.out.Write(out); err != nil {
+		g.err = err
+		g.broken()
+		return 0, err
+	}
+	return len(line), nil
 }
 
 func (g *lineGate) failed() error {
@@ -157,15 +183,12 @@ func (g *lineGate) failed() error {
 func (g *lineGate) settle(ctx context.Context) {
 	patience := time.NewTimer(lastWords)
 	defer patience.Stop()
-	for {
-		g.mu.Lock()
-		open := len(g.pending)
-		g.mu.Unlock()
-		if open == 0 {
-			return
-		}
+	g.mu.Lock()
+	open := slices.Collect(maps.Values(g.pending))
+	g.mu.Unlock()
+	for _, p := range open {
 		select {
-		case <-g.idle:
+		case <-p.answered:
 		case <-patience.C:
 			return
 		case <-ctx.Done():

@@ -57,6 +57,7 @@ func blueprint() plan {
 			"golang.org/x/sys":                         "runstore, mcpserver/cli",
 			"github.com/gowebpki/jcs":                  "approvalgate",
 			"golang.org/x/crypto":                      "approvalgate",
+			"golang.org/x/time":                        "mcpserver",
 			"github.com/santhosh-tekuri/jsonschema/v6": "tools",
 			"github.com/sethvargo/go-retry":            "tools/upstream",
 			"github.com/shopspring/decimal":            "tools/creditrelease",

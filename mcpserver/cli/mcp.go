@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -31,44 +32,94 @@ Exit codes: 0 the host has ended the input, 2, 5, 130.`,
 }
 
 func (a *app) mcp(ctx context.Context, s *Settings, _ []string) error {
-	return a.withHosts(ctx, s, "mcp", func(_ *runstore.Store, hosts *mcpserver.Hosts, who tools.Principal) error {
-		return hosts.ServeStdio(ctx, a.proc.Stdin, a.proc.Stdout, who)
-	})
+	d, err := a.door(s, "mcp")
+	if err != nil {
+		return err
+	}
+	// The host is answered while the store is opened, which can take a while
+	// after a crash. A store that cannot be opened ends the command.
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	opening := make(chan error, 1)
+	go func() {
+		err := d.open(ctx)
+		if err != nil {
+			end(err)
+		}
+		opening <- err
+	}()
+	err = d.hosts.ServeStdio(ctx, a.proc.Stdin, a.proc.Stdout, d.who)
+	if oerr := <-opening; oerr != nil {
+		return storeError(oerr, s.DataDir)
+	}
+	return storeError(errors.Join(err, d.close()), s.DataDir)
 }
 
-// withHosts opens the store and makes the door for MCP hosts for one command.
-func (a *app) withHosts(ctx context.Context, s *Settings, command string, use func(*runstore.Store, *mcpserver.Hosts, tools.Principal) error) error {
-	who, err := a.me()
-	if err != nil {
-		return err
+// door is what a command needs to serve MCP hosts.
+type door struct {
+	app     *app
+	command string
+	s       *Settings
+	who     tools.Principal
+	field   *field // of the runs that hosts start
+	source  runstore.Source
+	hosts   *mcpserver.Hosts
+	store   *runstore.Store // nil until it is open
+	desks   []*desk
+}
+
+// door makes the door for MCP hosts for one command. Its store is not open yet.
+func (a *app) door(s *Settings, command string) (*door, error) {
+	d := &door{app: a, command: command, s: s}
+	var err error
+	if d.who, err = a.me(); err != nil {
+		return nil, err
 	}
-	src, err := sourceOf(s)
-	if err != nil {
-		return err
+	if d.source, err = sourceOf(s); err != nil {
+		return nil, err
 	}
-	return a.withStore(ctx, s, command, func(store *runstore.Store) error {
-		var desks []*desk
-		defer func() {
-			for _, d := range desks {
-				_ = d.close()
-			}
-		}()
-		hosts, err := mcpserver.New(mcpserver.Options{
-			Store: store, Source: src, Scope: s.Org, Budget: budgetFrom(s.Limits), Version: buildVersion().Version,
-			Worker: fmt.Sprintf("orderdesk %s (process %d)", command, os.Getpid()),
-			Logger: slog.New(slog.NewTextHandler(a.out.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-			Parts: func(src runstore.Source) (mcpserver.Parts, error) {
-				d, err := wire(store, s, src)
-				if err != nil {
-					return mcpserver.Parts{}, err
-				}
-				desks = append(desks, d)
-				return mcpserver.Parts{Set: d.set, Gate: d.gate}, nil
-			},
-		})
-		if err != nil {
-			return err
-		}
-		return use(store, hosts, who)
+	if d.field, err = openField(s, d.source); err != nil {
+		return nil, err
+	}
+	d.hosts, err = mcpserver.New(mcpserver.Options{
+		Domain: d.field.domain, Source: d.source, Scope: s.Org, Budget: budgetFrom(s.Limits), Version: buildVersion().Version,
+		Worker: fmt.Sprintf("orderdesk %s (process %d)", command, os.Getpid()),
+		Logger: slog.New(slog.NewTextHandler(a.out.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Parts:  d.parts,
 	})
+	return d, err
+}
+
+// parts makes the parts for one source. It is called when the store is open,
+// one call at a time.
+func (d *door) parts(src runstore.Source) (mcpserver.Parts, error) {
+	f := d.field
+	if src != d.source {
+		var err error
+		if f, err = openField(d.s, src); err != nil {
+			return mcpserver.Parts{}, err
+		}
+	}
+	made, err := f.wire(d.store, d.s)
+	if err != nil {
+		return mcpserver.Parts{}, err
+	}
+	d.desks = append(d.desks, made)
+	return mcpserver.Parts{Set: made.set, Gate: made.gate}, nil
+}
+
+// open opens the store; hosts' calls are answered from then on.
+func (d *door) open(ctx context.Context) (err error) {
+	d.store, err = runstore.Open(ctx, runstore.Options{Dir: d.s.DataDir, Command: "orderdesk " + d.command})
+	if err == nil {
+		d.hosts.Opened(d.store)
+	}
+	return err
+}
+
+func (d *door) close() error {
+	for _, desk := range d.desks {
+		_ = desk.close()
+	}
+	return d.store.Close()
 }

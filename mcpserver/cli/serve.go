@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderdesk/mcpserver"
-	"orderdesk/runstore"
-	"orderdesk/tools"
 )
 
 // firstAgent is made when a server starts and nobody could call it.
@@ -37,24 +35,33 @@ Exit codes: 2, 5, 130 ended by a signal.`,
 }
 
 func (a *app) serve(ctx context.Context, s *Settings, _ []string) error {
-	return a.withHosts(ctx, s, "serve", func(store *runstore.Store, hosts *mcpserver.Hosts, who tools.Principal) error {
-		agents := mcpserver.NewAgents(store)
-		site, err := hosts.NewHTTP(agents)
-		if err != nil {
-			return err
-		}
-		l, err := net.Listen("tcp", s.Listen)
-		if err != nil {
-			return configError("cannot listen on "+s.Listen+": "+err.Error(), "--listen 127.0.0.1:PORT")
-		}
-		if err := a.announce(ctx, agents, l.Addr(), who.Name); err != nil {
-			return errors.Join(err, l.Close())
-		}
-		if err := site.Serve(ctx, l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return context.Cause(ctx)
-	})
+	d, err := a.door(s, "serve")
+	if err != nil {
+		return err
+	}
+	if err := d.open(ctx); err != nil {
+		return storeError(err, s.DataDir)
+	}
+	return storeError(errors.Join(a.serveOn(ctx, d), d.close()), s.DataDir)
+}
+
+func (a *app) serveOn(ctx context.Context, d *door) error {
+	agents := mcpserver.NewAgents(d.store)
+	site, err := d.hosts.NewHTTP(agents)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", d.s.Listen)
+	if err != nil {
+		return configError("cannot listen on "+d.s.Listen+": "+err.Error(), "--listen 127.0.0.1:PORT")
+	}
+	if err := a.announce(ctx, agents, l.Addr(), d.who.Name); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if err := site.Serve(ctx, l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 // announce says where hosts find the server and, when there is no agent yet,

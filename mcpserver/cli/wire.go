@@ -46,14 +46,16 @@ func checkOrg(s string) error {
 	return nil
 }
 
-// wire makes the parts that work on runs of one source, top to bottom. This is
-// the one place that knows the domain.
-func wire(store *runstore.Store, s *Settings, src runstore.Source) (*desk, error) {
+// field is the domain over one source, before there is a store.
+type field struct {
+	domain *tools.Domain
+	scopes []string // that the source has items in
+}
+
+// openField opens a source and makes the domain over it. This is the one place
+// that knows the domain.
+func openField(s *Settings, src runstore.Source) (*field, error) {
 	backend, scopes, err := openBackend(src)
-	if err != nil {
-		return nil, err
-	}
-	register, err := sampledata.OpenRegister(registerDir(s))
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +64,29 @@ func wire(store *runstore.Store, s *Settings, src runstore.Source) (*desk, error
 	if err != nil {
 		return nil, err
 	}
-	d := &desk{scopes: scopes, store: store, people: approvalgate.NewPeople(store), close: register.Close}
+	return &field{domain, scopes}, nil
+}
+
+// wire makes the parts that work on runs of one source, top to bottom.
+func wire(store *runstore.Store, s *Settings, src runstore.Source) (*desk, error) {
+	f, err := openField(s, src)
+	if err != nil {
+		return nil, err
+	}
+	return f.wire(store, s)
+}
+
+func (f *field) wire(store *runstore.Store, s *Settings) (*desk, error) {
+	register, err := sampledata.OpenRegister(registerDir(s))
+	if err != nil {
+		return nil, err
+	}
+	d := &desk{scopes: f.scopes, store: store, people: approvalgate.NewPeople(store), close: register.Close}
 	d.gate = approvalgate.New(approvalgate.Options{Store: store, People: d.people, Receiver: receiver{register},
-		Recheck: domain.Recheck, AllowSelf: s.SelfApproval, Lifetime: s.RequestLife})
-	d.set = tools.NewSet(tools.Options{Store: store, Gate: d.gate, Domain: domain, MaxAge: s.FactAge,
+		Recheck: f.domain.Recheck, AllowSelf: s.SelfApproval, Lifetime: s.RequestLife})
+	d.set = tools.NewSet(tools.Options{Store: store, Gate: d.gate, Domain: f.domain, MaxAge: s.FactAge,
 		Ceiling: tools.Ceiling{Items: s.BudgetCeiling}})
-	d.model = driver.Rules(domain)
+	d.model = driver.Rules(f.domain)
 	return d, nil
 }
 
