@@ -158,7 +158,7 @@ func newIDBook() (*idBook, error) {
 
 const disguised = `"od:` // how an id that travels as a string of ours begins
 
-var disguisedID = regexp.MustCompile(`"od:([A-Za-z0-9_-]+):([A-Za-z0-9_-]{22})"`)
+var disguisedID = regexp.MustCompile(`"od:[A-Za-z0-9_-]+:[A-Za-z0-9_-]{22}"`)
 
 // carry replaces the id of a message, and the one that a cancellation names.
 func (b *idBook) carry(raw []byte, e *envelope) []byte {
@@ -193,7 +193,22 @@ func (b *idBook) disguise(id json.RawMessage) json.RawMessage {
 	if len(id) == 0 || !strange(id) {
 		return nil
 	}
-	return json.RawMessage(disguised + base64.RawURLEncoding.EncodeToString(id) + ":" + b.mac(id) + `"`)
+	return json.RawMessage(disguised + b.sealed(string(id)) + `"`)
+}
+
+// sealed is a text that [idBook.opened] takes back, and no other.
+func (b *idBook) sealed(text string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(text)) + ":" + b.mac([]byte(text))
+}
+
+// opened is the text that was sealed; "" if it was not sealed here.
+func (b *idBook) opened(sealed string) string {
+	coded, mac, _ := strings.Cut(sealed, ":")
+	text, err := base64.RawURLEncoding.DecodeString(coded)
+	if err != nil || !hmac.Equal([]byte(mac), []byte(b.mac(text))) {
+		return ""
+	}
+	return string(text)
 }
 
 // strange finds ids that the library changes or takes for another's.
@@ -219,12 +234,10 @@ func (b *idBook) restore(out []byte) []byte {
 		return out
 	}
 	return disguisedID.ReplaceAllFunc(out, func(found []byte) []byte {
-		parts := disguisedID.FindSubmatch(found)
-		id, err := base64.RawURLEncoding.DecodeString(string(parts[1]))
-		if err != nil || !hmac.Equal(parts[2], []byte(b.mac(id))) {
-			return found
+		if id := b.opened(string(found[len(disguised) : len(found)-1])); id != "" {
+			return []byte(id)
 		}
-		return id
+		return found
 	})
 }
 

@@ -33,6 +33,9 @@ type Options struct {
 	Version  string
 	Logger   *slog.Logger  // nil: nothing is logged
 	Patience time.Duration // of a call for a store that is being opened; 0: two seconds
+	// Conformance adds what the official conformance suite needs, and takes
+	// calls over HTTP without a token. It is for checks on this machine only.
+	Conformance bool
 }
 
 // Hosts answers the calls of MCP hosts. It is safe for concurrent use.

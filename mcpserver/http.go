@@ -53,7 +53,11 @@ func (h *Hosts) NewHTTP(agents *Agents) (*HTTP, error) {
 		server.WithSSEEndpoint(ssePath), server.WithMessageEndpoint(messagePath), server.WithUseFullURLForMessageEndpoint(false),
 		server.WithKeepAliveInterval(keepAlive), server.WithSSEContextFunc(copyPrincipal), server.WithSessionIDGenerator(s.sessions.forSSE),
 		server.WithSSECORS(server.WithCORSAllowedOrigins("http://localhost:6274"))) // without it any page may read
-	s.mux.Handle(mcpPath, s.front(s.streamable))
+	var streamable http.Handler = s.streamable
+	if h.o.Conformance {
+		streamable = needsSampling(streamable)
+	}
+	s.mux.Handle(mcpPath, s.front(streamable))
 	s.mux.Handle(ssePath, s.front(s.sse))
 	s.mux.Handle(messagePath, s.front(withoutVersion(s.sse)))
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource" + mcpPath} {

@@ -28,7 +28,7 @@ func principalOf(ctx context.Context) (tools.Principal, bool) {
 func (h *Hosts) newServer() *server.MCPServer {
 	hooks := &server.Hooks{}
 	hooks.AddOnError(h.onError)
-	s := server.NewMCPServer("orderdesk", h.o.Version, append(h.completions(),
+	options := append(h.completions(),
 		server.WithTitle("Orderdesk"),
 		server.WithToolCapabilities(false),
 		server.WithResourceCapabilities(true, false),
@@ -40,7 +40,11 @@ func (h *Hosts) newServer() *server.MCPServer {
 		server.WithInstructions(h.instructions()),
 		server.WithCacheHints(0, mcp.CacheScopePrivate),
 		server.WithLogger(h.o.Logger),
-	)...)
+	)
+	if h.o.Conformance {
+		options = append(options, server.WithLogging())
+	}
+	s := server.NewMCPServer("orderdesk", h.o.Version, options...)
 	for _, t := range h.hosted.Tools() {
 		h.addTool(s, t.Name, t.Title, t.Description, t.Hints, h.hosted.Schema(t.Name))
 	}
@@ -50,6 +54,9 @@ func (h *Hosts) newServer() *server.MCPServer {
 	h.addPrompts(s)
 	h.addResources(s, hooks)
 	h.addSubscriptions(hooks)
+	if h.o.Conformance {
+		addConformance(s)
+	}
 	return s
 }
 

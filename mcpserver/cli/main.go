@@ -13,6 +13,8 @@ import (
 type app struct {
 	proc Process
 	out  *printer
+
+	conformance bool // serve: for the conformance suite
 }
 
 // Main runs the command that p's arguments name and returns the exit code.

@@ -85,7 +85,7 @@ func (a *app) door(s *Settings, command string) (*door, error) {
 		Domain: d.field.domain, Source: d.source, Scope: s.Org, Budget: budgetFrom(s.Limits), Version: buildVersion().Version,
 		Worker: fmt.Sprintf("orderdesk %s (process %d)", command, os.Getpid()),
 		Logger: slog.New(slog.NewTextHandler(a.out.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Parts:  d.parts,
+		Parts:  d.parts, Conformance: a.conformance,
 	})
 	return d, err
 }

@@ -31,6 +31,8 @@ Exit codes: 2, 5, 130 ended by a signal.`,
 		RunE:    a.with(a.serve),
 	}
 	bind(cmd, cmd.Flags(), "listen", "org", "data", "simulate", "max_tool_calls")
+	cmd.Flags().BoolVar(&a.conformance, "conformance", false, "serve the official conformance suite, without tokens")
+	_ = cmd.Flags().MarkHidden("conformance") // it has just been added
 	return cmd
 }
 
@@ -55,6 +57,9 @@ func (a *app) serveOn(ctx context.Context, d *door) error {
 	if err != nil {
 		return configError("cannot listen on "+d.s.Listen+": "+err.Error(), "--listen 127.0.0.1:PORT")
 	}
+	if tcp, ok := l.Addr().(*net.TCPAddr); a.conformance && (!ok || !tcp.IP.IsLoopback()) {
+		return errors.Join(configError("--conformance takes calls of anybody; it listens on this machine only", "--listen 127.0.0.1:PORT"), l.Close())
+	}
 	if err := a.announce(ctx, agents, l.Addr(), d.who.Name); err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -71,6 +76,10 @@ func (a *app) announce(ctx context.Context, agents *mcpserver.Agents, addr net.A
 	a.out.note("Listening on %s (and /sse). Ctrl-C ends.", url)
 	if tcp, ok := addr.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		a.out.note("warning: others can reach this address, and nothing is encrypted")
+	}
+	if a.conformance {
+		a.out.note("Serving the conformance suite: no token is asked for.")
+		return nil
 	}
 	list, err := agents.List(ctx)
 	if err != nil || len(list) > 0 {
