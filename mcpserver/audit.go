@@ -26,7 +26,7 @@ func (h *Hosts) audit(ctx context.Context, who tools.Principal, what string, dat
 		return tx.Audit(runstore.AuditEntry{What: what, By: who.Name}, data)
 	})
 	if err != nil {
-		h.o.Logger.Error("audit failed", "error", err.Error())
+		h.o.Logger.Error("audit failed", "error", masked(err.Error()))
 	}
 }
 
@@ -53,6 +53,6 @@ func (h *Hosts) onError(ctx context.Context, _ any, method mcp.MCPMethod, messag
 	case *mcp.ReadResourceRequest:
 		name += " " + r.Params.URI
 	}
-	h.o.Logger.Debug("refused", "what", tools.Limit(name, 80), "error", err.Error())
+	h.o.Logger.Debug("refused", "what", tools.Limit(name, 80), "error", masked(err.Error()))
 	h.auditCall(ctx, who, name)
 }

@@ -52,7 +52,7 @@ func (c completions) complete(ctx context.Context, ofRuns bool, prefix string) (
 		})
 	})
 	if err != nil {
-		c.hosts.o.Logger.Error("completion failed", "error", err.Error())
+		c.hosts.o.Logger.Error("completion failed", "error", masked(err.Error()))
 		return &mcp.Completion{Values: []string{}}, nil
 	}
 	done.HasMore = done.Total > len(done.Values)

@@ -52,7 +52,10 @@ const (
 	codeParams  = -32602
 )
 
-const tooLong = "The message is too long: at most 1048576 bytes are allowed."
+const (
+	tooLong = "The message is too long: at most 1048576 bytes are allowed."
+	sameID  = "A request with this id is under way. Use another id."
+)
 
 // line is the problem as one JSON-RPC message.
 func (p *problem) line() []byte {

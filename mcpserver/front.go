@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"orderdesk/tools"
 )
 
@@ -37,22 +39,46 @@ func (s *HTTP) front(next http.Handler) http.Handler {
 			return
 		}
 		r = r.WithContext(withPrincipal(r.Context(), who))
-		if !s.ownsSessions(r, who) {
-			s.hosts.audit(r.Context(), who, "session_refused", map[string]string{"method": r.Method})
-			answerError(w, http.StatusNotFound, codeRequest, "There is no such session. Open one with initialize.")
-			return
-		}
 		out := s.outlet(w, r)
 		defer out.end()
-		if r.Method == http.MethodPost {
-			release, ok := s.checkBody(out, r, who)
-			if !ok {
-				return
-			}
-			defer func() { release(out.answered()) }()
+		release, ok := s.vet(out, r, who)
+		if !ok {
+			return
 		}
+		defer func() { release(out.answered()) }()
 		next.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), outletKey{}, out)))
 	})
+}
+
+// vet looks at what a known caller has sent. It reports whether the request
+// goes on; release is then called with the status that was answered.
+func (s *HTTP) vet(w http.ResponseWriter, r *http.Request, who tools.Principal) (release func(status int), ok bool) {
+	e := &envelope{}
+	if r.Method == http.MethodPost {
+		if e, ok = s.checkBody(w, r, who); !ok {
+			return nil, false
+		}
+		if e.Method == methodInit {
+			r.Header.Del("Mcp-Session-Id") // of a session that a restart has ended
+		}
+	}
+	if !s.ownsSessions(r, who) {
+		s.hosts.audit(r.Context(), who, "session_refused", map[string]string{"method": r.Method})
+		answerError(w, http.StatusNotFound, codeRequest, "There is no such session. Open one with initialize.")
+		return nil, false
+	}
+	if v := r.Header.Get("Mcp-Protocol-Version"); v != "" && e.Params.Meta.Version == "" && !mcp.IsValidProtocolVersion(v) {
+		return nil, s.refuse(w, r, who, http.StatusBadRequest, &problem{code: mcp.UNSUPPORTED_PROTOCOL_VERSION, id: e.ID,
+			text: "This version of the protocol is not spoken here. Known are: " + strings.Join(mcp.ValidProtocolVersions, ", ") + "."})
+	}
+	if foreignCancel(r, e) {
+		w.WriteHeader(http.StatusAccepted)
+		return nil, false
+	}
+	if release, ok = s.busy.take(r, e); !ok {
+		return nil, s.refuse(w, r, who, http.StatusBadRequest, &problem{code: codeRequest, text: sameID})
+	}
+	return release, true
 }
 
 // admit authenticates the caller, or answers that it is not known.
@@ -65,7 +91,7 @@ func (s *HTTP) admit(w http.ResponseWriter, r *http.Request) (tools.Principal, b
 	case err == nil:
 		return who, true
 	case !errors.Is(err, ErrNoAgent):
-		s.hosts.o.Logger.Error("authentication failed", "error", err.Error())
+		s.hosts.o.Logger.Error("authentication failed", "error", masked(err.Error()))
 		answerError(w, http.StatusServiceUnavailable, -32603, "The store does not answer. Try again.")
 		return who, false
 	}
@@ -165,8 +191,8 @@ func (s *HTTP) ownsSessions(r *http.Request, who tools.Principal) bool {
 }
 
 // checkBody reads the message and looks at its raw bytes. It reports whether
-// the request goes on; release is then called when it has been answered.
-func (s *HTTP) checkBody(w http.ResponseWriter, r *http.Request, who tools.Principal) (release func(status int), ok bool) {
+// the request goes on.
+func (s *HTTP) checkBody(w http.ResponseWriter, r *http.Request, who tools.Principal) (*envelope, bool) {
 	body, err := io.ReadAll(r.Body)
 	var long *http.MaxBytesError
 	switch {
@@ -181,15 +207,8 @@ func (s *HTTP) checkBody(w http.ResponseWriter, r *http.Request, who tools.Princ
 	if wrong != nil {
 		return nil, s.refuse(w, r, who, http.StatusBadRequest, wrong...)
 	}
-	if foreignCancel(r, e) {
-		w.WriteHeader(http.StatusAccepted)
-		return nil, false
-	}
-	if release, ok = s.busy.take(r, e); !ok {
-		return nil, s.refuse(w, r, who, http.StatusBadRequest, &problem{code: codeRequest, text: "A request with this id is under way in this session. Use another id."})
-	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(out)), int64(len(out))
-	return release, true
+	return e, true
 }
 
 // refuse answers a request that goes no further.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -133,7 +135,7 @@ func (h *Hosts) Call(ctx context.Context, who tools.Principal, name string, args
 	if err := h.await(ctx); err != nil {
 		return h.failed(name, "", err)
 	}
-	res, run, err := h.call(ctx, who, name, args)
+	res, run, err := h.safely(ctx, who, name, args)
 	if _, refusal := tools.AsRefusal(err); refusal && run == "" { // else the run's trace has it
 		h.auditCall(ctx, who, name)
 	}
@@ -149,6 +151,17 @@ func (h *Hosts) Call(ctx context.Context, who tools.Principal, name string, args
 	}
 	h.feed.kick()
 	return Answer{JSON: raw, Refused: res.Refused}
+}
+
+// safely is [Hosts.call] with a panic as an error: a step is one transaction, so
+// nothing is left half done.
+func (h *Hosts) safely(ctx context.Context, who tools.Principal, name string, args []byte) (res tools.Result, run string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return h.call(ctx, who, name, args)
 }
 
 func (h *Hosts) call(ctx context.Context, who tools.Principal, name string, args []byte) (tools.Result, string, error) {
@@ -201,9 +214,14 @@ func (h *Hosts) excuse(name, run string, err error) string {
 		return "The disk is full; nothing was recorded. Everything saved before is safe. A person has to make room; then repeat the call."
 	}
 	ref := time.Now().UTC().Format("150405.000000")
-	h.o.Logger.Error("call failed", "reference", ref, "tool", tools.Limit(name, 60), "run", run, "error", err.Error())
+	h.o.Logger.Error("call failed", "reference", ref, "tool", tools.Limit(name, 60), "run", run, "error", masked(err.Error()))
 	return "The call failed on our side (reference " + ref + "); nothing of it is lost that was answered before. Try again; if it fails again, a person should look at the log."
 }
+
+var secret = regexp.MustCompile(`(?i)\b((?:bearer|basic)\s+|(?:password|passphrase|secret|token|api[-_]?key)["']?\s*[:=]\s*["']?)[^\s"',;]+|\bod_[\w-]{20,}`)
+
+// masked is the text of an error without what may be a secret.
+func masked(text string) string { return secret.ReplaceAllString(text, "${1}***") }
 
 func refused(text string) Answer {
 	raw, err := json.Marshal(map[string]string{"error": text})

@@ -102,7 +102,7 @@ func (h *Hosts) listRuns(ctx context.Context, _ any, _ *mcp.ListResourcesRequest
 	}
 	runs, _, err := h.mine(ctx, who, 1)
 	if err != nil {
-		h.o.Logger.Error("runs not listed", "error", err.Error())
+		h.o.Logger.Error("runs not listed", "error", masked(err.Error()))
 		return
 	}
 	for _, r := range runs {

@@ -101,7 +101,7 @@ func (g *lineGate) pass(ctx context.Context, line []byte, long bool, to io.Write
 	}
 	answered, fresh := g.note(e)
 	if !fresh {
-		return g.refuse(ctx, &problem{code: codeRequest, text: "A request with this id is under way. Use another id."})
+		return g.refuse(ctx, &problem{code: codeRequest, text: sameID})
 	}
 	if _, err := to.Write(append(out, '\n')); err != nil {
 		return err
