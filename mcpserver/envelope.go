@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"orderdesk/tools"
 )
@@ -83,7 +84,11 @@ func (p *problem) line() []byte {
 // problem, or one for each message of a batch.
 func (b *idBook) read(raw []byte) (out []byte, e *envelope, wrong []*problem) {
 	if err := tools.CheckMessage(raw); err != nil {
-		return nil, nil, []*problem{{code: codeParse, text: err.Error()}}
+		code := codeParse
+		if utf8.Valid(raw) && json.Valid(raw) { // it means two things, or goes too deep
+			code = codeRequest
+		}
+		return nil, nil, []*problem{{code: code, text: err.Error()}}
 	}
 	switch raw[0] {
 	case '{':

@@ -3,14 +3,12 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"orderdesk/runstore"
 	"orderdesk/runstore/runstoretest"
-	"orderdesk/tools"
 )
 
 const list = "sales_order_list_blocked"
@@ -168,36 +166,4 @@ func TestStopLetsGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestToolList: few tools, small, in one sequence, with every annotation, and
-// schemas that strict hosts take. Tokens are counted as a quarter of the bytes,
-// which is more than the tokenizers in use make of English and JSON.
-func TestToolList(t *testing.T) {
-	d := newDesk(t)
-	var names []string
-	bytes := 0
-	for _, tool := range d.hosts.newServer().ListTools() {
-		raw, err := json.Marshal(tool.Tool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bytes += len(raw)
-		names = append(names, tool.Tool.Name)
-		a := tool.Tool.Annotations
-		if a.Title == "" || a.ReadOnlyHint == nil || a.DestructiveHint == nil || a.IdempotentHint == nil || a.OpenWorldHint == nil {
-			t.Errorf("%s: annotations %+v", tool.Tool.Name, a)
-		}
-		if *a.DestructiveHint {
-			t.Errorf("%s says that it destroys", tool.Tool.Name)
-		}
-		if _, err := tools.CompileSchema(tool.Tool.Name, tool.Tool.RawInputSchema); err != nil {
-			t.Error(err)
-		}
-	}
-	slices.Sort(names)
-	if len(names) != 11 || bytes/4 >= 4000 {
-		t.Errorf("%d tools of %d tokens: %q", len(names), bytes/4, names)
-	}
-	t.Logf("%d tools, %d bytes, about %d tokens", len(names), bytes, bytes/4)
 }

@@ -154,12 +154,12 @@ func TestStdioGate(t *testing.T) {
 	tests := []struct{ name, line, want string }{
 		{"no JSON", `{"jsonrpc":`, `"code":-32700`},
 		{"text", `hello`, `"code":-32700`},
-		{"a key twice", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `"code":-32700`},
-		{"a key in two spellings", `{"jsonrpc":"2.0","id":1,"method":"tools/call","Method":"ping"}`, `"code":-32700`},
-		{"a wrong spelling alone", `{"jsonrpc":"2.0","id":1,"Method":"ping"}`, `"code":-32700`},
+		{"a key twice", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, `"code":-32600`},
+		{"a key in two spellings", `{"jsonrpc":"2.0","id":1,"method":"tools/call","Method":"ping"}`, `"code":-32600`},
+		{"a wrong spelling alone", `{"jsonrpc":"2.0","id":1,"Method":"ping"}`, `"code":-32600`},
 		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `"code":-32600`},
 		{"no UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", `"code":-32700`},
-		{"deep", `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, `"code":-32700`},
+		{"deep", `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, `"code":-32600`},
 		{"long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxLine) + `"}}`, `"code":-32600`},
 	}
 	for _, tt := range tests {
