@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -23,9 +24,13 @@ const (
 	lastWords = 30 * time.Second // for answers that are under way when the input ends
 )
 
+// ErrOutput says that the host takes no more answers.
+var ErrOutput = errors.New("the host takes no more answers")
+
 // ServeStdio serves one host on standard input and output until the input ends,
-// the output breaks or ctx ends. Messages are lines; only they go to out. When
-// the input ends, what was accepted before is answered.
+// the output breaks ([ErrOutput]) or ctx ends. Messages are lines; only they go
+// to out. When the input ends, what was accepted before is answered; when the
+// output breaks, calls under way are brought to their end and recorded.
 func (h *Hosts) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who tools.Principal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -40,8 +45,8 @@ func (h *Hosts) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, who
 		fed.CloseWithError(err) // nil is the end of the input
 	}()
 	err := s.Listen(ctx, feed, lines)
-	if lines.failed() != nil {
-		return lines.failed()
+	if gone := lines.failed(); gone != nil {
+		return fmt.Errorf("%w: %w", ErrOutput, gone)
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -147,13 +152,13 @@ func (g *lineGate) note(e *envelope) (answered chan struct{}, fresh bool) {
 }
 
 // Write passes one message on to the host. An output that takes nothing more
-// ends the server.
+// ends the server, once.
 func (g *lineGate) Write(line []byte) (int, error) {
 	out := g.hosts.ids.restore(line)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err != nil {
-		return 0, g.err
+		return len(line), nil
 	}
 	var e envelope
 	if json.Unmarshal(out, &e) == nil && e.Method == "" {
@@ -168,7 +173,6 @@ func (g *lineGate) Write(line []byte) (int, error) {
 	if _, err := g.out.Write(out); err != nil {
 		g.err = err
 		g.broken()
-		return 0, err
 	}
 	return len(line), nil
 }

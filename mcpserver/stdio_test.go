@@ -199,7 +199,7 @@ func TestOutputBreaks(t *testing.T) {
 	d := newDesk(t)
 	in, feed := io.Pipe()
 	go func() { _, _ = io.WriteString(feed, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n") }() // and the host never ends its side
-	if err := d.hosts.ServeStdio(t.Context(), in, shutPipe{}, anna); !errors.Is(err, io.ErrClosedPipe) {
+	if err := d.hosts.ServeStdio(t.Context(), in, shutPipe{}, anna); !errors.Is(err, ErrOutput) || !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("ended with %v", err)
 	}
 	feed.Close()

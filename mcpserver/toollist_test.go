@@ -31,7 +31,9 @@ type listedTool struct {
 func (d *desk) toolList() (list []listedTool, raw string) {
 	d.t.Helper()
 	raw = d.ask("tools/list", `{}`)
-	var m struct{ Result struct{ Tools []json.RawMessage } }
+	var m struct {
+		Result struct{ Tools []json.RawMessage }
+	}
 	if err := json.Unmarshal([]byte(raw), &m); err != nil {
 		d.t.Fatal(err)
 	}

@@ -52,6 +52,13 @@ func (a *app) mcp(ctx context.Context, s *Settings, _ []string) error {
 	if oerr := <-opening; oerr != nil {
 		return storeError(oerr, s.DataDir)
 	}
+	if errors.Is(err, mcpserver.ErrOutput) {
+		a.out.note("The host takes no more answers; every call that was under way is recorded.")
+		if !readerGone(err) {
+			return errors.Join(&Error{Code: "output", Exit: ExitInternal, Message: "the answers could not be written: " + err.Error()}, d.close())
+		}
+		err = nil // it is the reader's own choice
+	}
 	return storeError(errors.Join(err, d.close()), s.DataDir)
 }
 

@@ -49,12 +49,19 @@ func (s *sink) Write(b []byte) (int, error) {
 func (s *sink) lost() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, gone := range []error{syscall.EPIPE, syscall.EIO, io.ErrClosedPipe, fs.ErrClosed} {
-		if errors.Is(s.err, gone) {
-			return nil
-		}
+	if readerGone(s.err) {
+		return nil
 	}
 	return s.err
+}
+
+func readerGone(err error) bool {
+	for _, gone := range []error{syscall.EPIPE, syscall.EIO, io.ErrClosedPipe, fs.ErrClosed} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
 }
 
 func newPrinter(p Process, asJSON bool) *printer {
