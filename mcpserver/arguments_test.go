@@ -54,8 +54,11 @@ func TestArguments(t *testing.T) {
 					t.Errorf("%s: does not say %q", got[0], want)
 				}
 			}
-			if after := d.outcome(run); fmt.Sprint(after) != fmt.Sprint(before) {
-				t.Errorf("changed: %+v, was %+v", after, before)
+			after := d.outcome(run)
+			charged := after.ToolCalls - before.ToolCalls
+			before.ToolCalls = after.ToolCalls
+			if fmt.Sprint(after) != fmt.Sprint(before) || charged != d.refusedCalls(run) {
+				t.Errorf("%d charged, changed: %+v, was %+v", charged, after, before)
 			}
 			inTrace, inAudit := d.refusedCalls(run), len(d.refusals("os:anna"))
 			if tt.tool == "run_list" { // it belongs to no run

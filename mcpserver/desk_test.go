@@ -211,21 +211,25 @@ func (d *desk) drive(who tools.Principal) *runstore.Run {
 
 // outcome is what a run has come to, without what differs from run to run.
 type outcome struct {
-	Status  runstore.Status
-	Plan    []runstore.Item
-	Actions []string
-	Notes   []string
+	Status    runstore.Status
+	Plan      []runstore.Item
+	Actions   []string
+	Envelopes []string // the sealed bytes, with RUN for the run's id
+	Notes     []string
+	ToolCalls int
+	Retries   int
 }
 
 func (d *desk) outcome(run string) (o outcome) {
 	d.t.Helper()
 	err := d.store.Look(d.t.Context(), run, func(tx *runstore.Tx, r *runstore.Run) error {
-		o.Status = r.Status
+		o = outcome{Status: r.Status, ToolCalls: r.Used.ToolCalls, Retries: r.Used.Retries} // it may run again
 		if err := tx.Items(r, 0, func(it runstore.Item) bool { o.Plan = append(o.Plan, it); return true }); err != nil {
 			return err
 		}
 		if err := tx.Actions(run, 1, func(a *runstore.Action) bool {
 			o.Actions = append(o.Actions, strings.Join([]string{a.ID, a.Target.ID, a.Role, string(a.Status)}, " "))
+			o.Envelopes = append(o.Envelopes, strings.ReplaceAll(string(a.Envelope), run, "RUN"))
 			return true
 		}); err != nil {
 			return err

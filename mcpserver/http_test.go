@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,8 +14,6 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-
-	"orderdesk/runstore"
 )
 
 // site is a door over HTTP with two agents.
@@ -74,45 +71,6 @@ func (s *site) open(how, era, token string) *host {
 		s.t.Fatal(err)
 	}
 	return h
-}
-
-// TestDoorsMeetOverHTTP works the list over both HTTP transports and eras, with
-// a client that goes away in the middle.
-func TestDoorsMeetOverHTTP(t *testing.T) {
-	driven := newDesk(t)
-	want := driven.outcome(driven.drive(anna).ID)
-	for _, how := range []string{"http", "sse"} {
-		for _, era := range []string{"2026-07-28", "2025-11-25", "2025-03-26", "2024-11-05"} {
-			t.Run(how+" "+era, func(t *testing.T) {
-				s := newSite(t)
-				first := s.open(how, era, s.annas)
-				var st said
-				raw, _ := first.call("run_start", `{}`)
-				if err := json.Unmarshal(raw, &st); err != nil {
-					t.Fatal(err)
-				}
-				if err := first.client.Close(); err != nil {
-					t.Error(err)
-				}
-				s.work(s.open(how, era, s.annas).call, st.Run)
-				if got := s.outcome(st.Run); fmt.Sprint(got) != fmt.Sprint(want) {
-					t.Errorf("got %+v\nwant %+v", got, want)
-				}
-				err := s.store.Look(t.Context(), st.Run, func(_ *runstore.Tx, r *runstore.Run) error {
-					if r.Owner != "agent:anna" {
-						t.Errorf("the run is %s's", r.Owner)
-					}
-					return nil
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if raw, refused := s.open(how, era, s.bens).call("run_status", `{"run_id":"`+st.Run+`"}`); !refused || !strings.Contains(string(raw), "There is no run") {
-					t.Errorf("ben sees %s", raw)
-				}
-			})
-		}
-	}
 }
 
 // post sends one message as it is.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -133,6 +134,13 @@ func (h *Hosts) runResource(tx *runstore.Tx, run *runstore.Run) (string, error) 
 	if err != nil {
 		return "", err
 	}
+	for i, line := range v.Actions {
+		if line.Action.Run != run.ID {
+			if v.Actions[i].Action.Run, err = tools.RunName(tx, run, line.Action.Run); err != nil {
+				return "", err
+			}
+		}
+	}
 	return indented(struct {
 		*runview.View
 		Plan         []runview.PlanLine   `json:"plan"`
@@ -160,7 +168,28 @@ func (h *Hosts) traceResource(tx *runstore.Tx, run *runstore.Run) (string, error
 	if err != nil {
 		return "", err
 	}
-	return indented(map[string]any{"run_id": run.ID, "events": events, "shown": shown(first, len(events), run.TraceSeq)})
+	text, err := indented(map[string]any{"run_id": run.ID, "events": events, "shown": shown(first, len(events), run.TraceSeq)})
+	if err != nil {
+		return "", err
+	}
+	return withoutOthers(tx, run, text)
+}
+
+var anyRunID = regexp.MustCompile(`[0-9]{8}-[0-9]{6}-[0-9a-f]{8}`)
+
+// withoutOthers hides the ids of other users' runs: an event names the run whose
+// request it is about.
+func withoutOthers(tx *runstore.Tx, run *runstore.Run, text string) (string, error) {
+	var failed error
+	hidden := anyRunID.ReplaceAllStringFunc(text, func(id string) string {
+		if id == run.ID {
+			return id
+		}
+		name, err := tools.RunName(tx, run, id)
+		failed = errors.Join(failed, err)
+		return name
+	})
+	return hidden, failed
 }
 
 // notesOf are the caller's own current notes, the newest first. What others

@@ -187,7 +187,11 @@ func (b *briefing) notes(sub runstore.Subject) error {
 		if b.out.Len() > b.run.Budget.CompactAt.Max/2 {
 			break
 		}
-		if err := b.json(showNote(n, b.run)); err != nil {
+		note, err := showNote(b.tx, n, b.run)
+		if err != nil {
+			return err
+		}
+		if err := b.json(note); err != nil {
 			return err
 		}
 	}
@@ -234,7 +238,11 @@ func (b *briefing) pending() error {
 		b.line("Requests that wait for a person: %d", b.run.Pending)
 	}
 	for _, a := range shown {
-		if err := b.json(actionWords(a, b.run, b.field)); err != nil {
+		words, err := actionWords(b.tx, a, b.run, b.field)
+		if err != nil {
+			return err
+		}
+		if err := b.json(words); err != nil {
 			return err
 		}
 	}

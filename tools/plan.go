@@ -225,18 +225,41 @@ func decidedItems(tx *runstore.Tx, run *runstore.Run, field string) ([]map[strin
 		if err != nil {
 			return nil, err
 		}
-		m := actionWords(a, run, field)
+		m, err := actionWords(tx, a, run, field)
+		if err != nil {
+			return nil, err
+		}
 		m[field] = it.ID
 		shown = append(shown, m)
 	}
 	return shown, nil
 }
 
+// OthersRun stands for the id of a run that is not the caller's.
+const OthersRun = "another-user"
+
+// RunName is what whoever works on run is told of another run, whose request
+// stands for both: its id, if both are one owner's.
+func RunName(tx *runstore.Tx, run *runstore.Run, id string) (string, error) {
+	other, err := tx.Run(id)
+	switch {
+	case errors.Is(err, runstore.ErrRunNotFound) || err == nil && other.Owner != run.Owner:
+		return OthersRun, nil
+	case err != nil:
+		return "", err
+	}
+	return id, nil
+}
+
 // actionWords is an action as a briefing and an answer show it.
-func actionWords(a *runstore.Action, run *runstore.Run, field string) map[string]any {
+func actionWords(tx *runstore.Tx, a *runstore.Action, run *runstore.Run, field string) (map[string]any, error) {
 	m := map[string]any{"action": a.ID, field: a.Target.ID, "status": a.Status, "role": a.Role}
 	if a.Run != run.ID {
-		m["run"] = a.Run
+		name, err := RunName(tx, run, a.Run)
+		if err != nil {
+			return nil, err
+		}
+		m["run"] = name
 	}
 	if a.Approval != nil {
 		m["by"] = a.Approval.By
@@ -252,7 +275,7 @@ func actionWords(a *runstore.Action, run *runstore.Run, field string) map[string
 			m["detail"] = Limit(a.Outcome.Detail, 160)
 		}
 	}
-	return m
+	return m, nil
 }
 
 func refusalText(err error) string {

@@ -158,16 +158,16 @@ type shownNote struct {
 	About string `json:"about"`
 	Date  string `json:"date"`
 	By    string `json:"by"`
-	Run   string `json:"run"` // "this run", or the id of the run that wrote it
+	Run   string `json:"run"` // "this run", or the run that wrote it, see [RunName]
 	Text  string `json:"text"`
 }
 
-func showNote(n runstore.Note, run *runstore.Run) shownNote {
-	wrote := n.Run
-	if n.Run == run.ID {
-		wrote = "this run"
+func showNote(tx *runstore.Tx, n runstore.Note, run *runstore.Run) (shownNote, error) {
+	wrote, err := "this run", error(nil)
+	if n.Run != run.ID {
+		wrote, err = RunName(tx, run, n.Run)
 	}
-	return shownNote{About: n.Subject.Text, Date: n.Created.Format(time.DateOnly), By: n.Author, Run: wrote, Text: n.Text}
+	return shownNote{About: n.Subject.Text, Date: n.Created.Format(time.DateOnly), By: n.Author, Run: wrote, Text: n.Text}, err
 }
 
 // maxNotes bounds the notes shown about one subject.
@@ -185,7 +185,11 @@ func (c *call) addNotes(tx *runstore.Tx, run *runstore.Run, raw json.RawMessage)
 			return nil, err
 		}
 		for _, n := range notes {
-			shown = append(shown, showNote(n, run))
+			note, err := showNote(tx, n, run)
+			if err != nil {
+				return nil, err
+			}
+			shown = append(shown, note)
 		}
 	}
 	if len(shown) == 0 {

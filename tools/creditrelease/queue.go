@@ -110,7 +110,11 @@ func queueRelease(w *tools.Writing) (any, error) {
 		return nil, notQueued(order, err)
 	}
 	w.Unchanged = q.Existing
-	return queuedAnswer(q), nil
+	out := queuedAnswer(q)
+	if q.Linked {
+		out.Run, err = tools.RunName(w.Tx, w.Run, q.Action.Run)
+	}
+	return out, err
 }
 
 // notQueued turns the gate's no to this one request into an answer for the
@@ -193,7 +197,7 @@ func queuedAnswer(q approvalgate.Queued) queued {
 	out := queued{Queued: true, ActionID: a.ID, Role: a.Role, Status: string(a.Status)}
 	switch {
 	case q.Linked:
-		out.Queued, out.Run = false, a.Run
+		out.Queued = false
 		out.Message = "Another run has already asked for this order; its request stands for both."
 	case q.Existing:
 		out.Message = "This order already has a queued request; nothing new was added."
