@@ -20,7 +20,7 @@ import (
 // desk is a door on real parts: a store, the sample world, its register, the
 // gate.
 type desk struct {
-	t        *testing.T
+	t        testing.TB
 	store    *runstore.Store
 	clock    *runstoretest.Clock
 	register *sampledata.Register

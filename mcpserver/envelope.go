@@ -99,19 +99,15 @@ func (b *idBook) read(raw []byte) (out []byte, e *envelope, wrong []*problem) {
 	}
 	e = &envelope{}
 	_ = json.Unmarshal(raw, e) // members of another type are the library's to refuse
-	if p := e.check(raw); p != nil {
+	if p := e.check(); p != nil {
 		return nil, e, []*problem{p}
 	}
 	return b.carry(raw, e), e, nil
 }
 
 // check refuses ids that are none, and cursors: no list here has a second page.
-func (e *envelope) check(raw []byte) *problem {
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(raw, &keys) != nil {
-		return &problem{code: codeRequest, text: "The message must be one JSON object."}
-	}
-	if id, sent := keys["id"]; sent && e.Method != "" && !validID(id) {
+func (e *envelope) check() *problem {
+	if e.Method != "" && e.ID != nil && !validID(e.ID) { // null is an id that was sent
 		return &problem{code: codeRequest, text: "The id of a request must be a string of 1 to 256 characters or a whole number."}
 	}
 	if c := string(e.Params.Cursor); strings.HasSuffix(e.Method, "/list") && c != "" && c != "null" && c != `""` {

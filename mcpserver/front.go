@@ -75,6 +75,12 @@ func (s *HTTP) vet(w http.ResponseWriter, r *http.Request, who tools.Principal) 
 		w.WriteHeader(http.StatusAccepted)
 		return nil, false
 	}
+	if s.hosts.presence.full(r, e, who) {
+		s.hosts.audit(r.Context(), who, "session_refused", map[string]string{"why": "too many"})
+		w.Header().Set("Retry-After", "60")
+		answerError(w, http.StatusTooManyRequests, codeRequest, "You have too many sessions open. End some, or wait until they lapse.")
+		return nil, false
+	}
 	if release, ok = s.busy.take(r, e); !ok {
 		return nil, s.refuse(w, r, who, http.StatusBadRequest, &problem{code: codeRequest, text: sameID})
 	}

@@ -63,21 +63,28 @@ func one(t *testing.T, answers []string, id, want string) {
 
 // talk is a host that writes lines and reads answers one by one.
 type talk struct {
-	t    *testing.T
-	in   *io.PipeWriter
-	out  *bufio.Scanner
-	end  chan error
-	died context.CancelFunc
+	t   testing.TB
+	in  *io.PipeWriter
+	out *bufio.Scanner
+	end chan error
 }
 
-func (d *desk) talk() *talk {
+// newScanner reads lines of any message's length.
+func newScanner(r io.Reader) *bufio.Scanner {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 4<<20)
+	return s
+}
+
+func (d *desk) talk() *talk { return d.talkAs(anna) }
+
+func (d *desk) talkAs(who tools.Principal) *talk {
 	fromHost, in := io.Pipe()
 	out, toHost := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &talk{t: d.t, in: in, out: bufio.NewScanner(out), end: make(chan error, 1), died: cancel}
-	k.out.Buffer(nil, 4<<20)
+	k := &talk{t: d.t, in: in, out: newScanner(out), end: make(chan error, 1)}
 	go func() {
-		k.end <- d.hosts.ServeStdio(ctx, fromHost, toHost, anna)
+		k.end <- d.hosts.ServeStdio(ctx, fromHost, toHost, who)
 		toHost.Close()
 	}()
 	d.t.Cleanup(func() { cancel(); in.Close() })

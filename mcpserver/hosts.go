@@ -35,6 +35,9 @@ type Options struct {
 	Version  string
 	Logger   *slog.Logger  // nil: nothing is logged
 	Patience time.Duration // of a call for a store that is being opened; 0: two seconds
+	// SessionTTL is how long a session of the older protocol is kept without
+	// use; 0: half an hour.
+	SessionTTL time.Duration
 	// Conformance adds what the official conformance suite needs, and takes
 	// calls over HTTP without a token. It is for checks on this machine only.
 	Conformance bool
@@ -47,6 +50,9 @@ type Hosts struct {
 	byName map[string]*runTool
 	ids    *idBook
 	feed   *feed
+	held   held
+
+	presence *presence // of the sessions of the server that was made last
 
 	opened chan struct{} // closed when store is set
 	store  *runstore.Store
@@ -60,6 +66,9 @@ type Hosts struct {
 func New(o Options) (*Hosts, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.SessionTTL == 0 {
+		o.SessionTTL = sessionTTL
 	}
 	if o.Patience == 0 {
 		o.Patience = 2 * time.Second
@@ -168,8 +177,12 @@ func (h *Hosts) call(ctx context.Context, who tools.Principal, name string, args
 	if t := h.byName[name]; t != nil {
 		return h.callRunTool(ctx, t, who, args)
 	}
-	id, rest, refusal := h.hosted.Split(name, args)
-	run, err := h.open(ctx, who, id, refusal)
+	req := tools.Request{Who: who, Name: name, After: h.letGo}
+	id := h.hosted.Split(&req, args)
+	if res, done, err := h.again(ctx, req, id); done {
+		return res, id, err
+	}
+	run, err := h.open(ctx, who, id, req.Refusal)
 	if err != nil {
 		return tools.Result{}, "", err
 	}
@@ -177,12 +190,35 @@ func (h *Hosts) call(ctx context.Context, who tools.Principal, name string, args
 	if err != nil {
 		return tools.Result{}, run.ID, err
 	}
-	req := tools.Request{Who: who, Run: run.ID, Name: name, Args: rest, Refusal: refusal, Holder: h.store.Instance(), After: h.letGo}
+	req.Run, req.Holder = run.ID, h.store.Instance()
 	if run.Status != runstore.Running {
 		req.Holder = "" // nobody holds it: the set says where the run stands
+	} else {
+		h.held.put(run)
 	}
 	res, err := parts.Set.Call(ctx, req)
 	return res, run.ID, err
+}
+
+// again makes a call for a run that this process has worked on before, without
+// looking at it first: the set refuses it when the lease is another's. done
+// reports whether the call was made.
+func (h *Hosts) again(ctx context.Context, req tools.Request, id string) (res tools.Result, done bool, err error) {
+	src, ok := h.held.of(id, req.Who)
+	if !ok {
+		return res, false, nil
+	}
+	parts, err := h.partsOf(src)
+	if err != nil {
+		return res, true, err
+	}
+	req.Run, req.Holder = id, h.store.Instance()
+	res, err = parts.Set.Call(ctx, req)
+	if errors.Is(err, runstore.ErrLeaseLost) {
+		h.held.drop(id)
+		return res, false, nil
+	}
+	return res, true, err
 }
 
 // letGo gives up the lease of a run that a call has stopped: a person may go

@@ -47,7 +47,7 @@ func (h *Hosts) NewHTTP(agents *Agents) (*HTTP, error) {
 		return ctx
 	}
 	s.streamable = server.NewStreamableHTTPServer(mcpServer,
-		server.WithSessionIdManagerResolver(s.sessions), server.WithSessionIdleTTL(sessionTTL),
+		server.WithSessionIdManagerResolver(s.sessions), server.WithSessionIdleTTL(h.o.SessionTTL),
 		server.WithHeartbeatInterval(keepAlive), server.WithHTTPContextFunc(copyPrincipal), server.WithStreamableHTTPLogger(h.o.Logger))
 	s.sse = server.NewSSEServer(mcpServer,
 		server.WithSSEEndpoint(ssePath), server.WithMessageEndpoint(messagePath), server.WithUseFullURLForMessageEndpoint(false),

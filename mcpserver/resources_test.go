@@ -154,32 +154,35 @@ type listener struct {
 	hear func() string // the next message
 }
 
-// listeners opens a subscriber of anna's on each transport.
-func (s *site) listeners() map[string]func() listener {
-	auth := "Authorization: Bearer " + s.annas
-	session := func() (string, *bufio.Scanner) {
+// listener opens a subscriber on a transport: anna's, or ben's.
+func (s *site) listener(how string, of tools.Principal) listener {
+	s.t.Helper()
+	token := map[string]string{anna.Name: s.annas, ben.Name: s.bens}[of.Name]
+	auth := "Authorization: Bearer " + token
+	switch how {
+	case "http":
 		_, header, _ := s.post("/mcp", initialize, auth)
-		id := header.Get("Mcp-Session-Id")
-		return "Mcp-Session-Id: " + id, s.get("/mcp", auth, "Mcp-Session-Id: "+id)
+		id := "Mcp-Session-Id: " + header.Get("Mcp-Session-Id")
+		lines := s.get("/mcp", auth, id)
+		return listener{func(m string) { s.post("/mcp", m, auth, id) }, func() string { return s.event(lines) }}
+	case "sse":
+		post, lines := s.stream(s.t.Context(), token)
+		s.post(post, initialize, auth)
+		s.event(lines)
+		return listener{func(m string) { s.post(post, m, auth) }, func() string { return s.event(lines) }}
 	}
-	return map[string]func() listener{
-		"http": func() listener {
-			id, lines := session()
-			return listener{func(m string) { s.post("/mcp", m, auth, id) }, func() string { return s.event(lines) }}
-		},
-		"sse": func() listener {
-			post, lines := s.stream(s.t.Context(), s.annas)
-			s.post(post, initialize, auth)
-			s.event(lines)
-			return listener{func(m string) { s.post(post, m, auth) }, func() string { return s.event(lines) }}
-		},
-		"stdio": func() listener {
-			k := s.talk()
-			k.say(initialize)
-			k.hear()
-			return listener{func(m string) { k.say(m) }, k.hear}
-		},
+	k := s.talkAs(of)
+	k.say(initialize)
+	k.hear()
+	return listener{func(m string) { k.say(m) }, k.hear}
+}
+
+// principal is who anna or ben is on a transport.
+func principal(how string, of tools.Principal) tools.Principal {
+	if how == "stdio" {
+		return of
 	}
+	return tools.Principal{Name: strings.Replace(of.Name, "os:", "agent:", 1)}
 }
 
 // get opens a stream.
@@ -217,12 +220,9 @@ func TestUpdates(t *testing.T) {
 	for _, how := range []string{"http", "sse", "stdio"} {
 		t.Run(how, func(t *testing.T) {
 			s := newSite(t)
-			who, other := tools.Principal{Name: "agent:anna"}, ben
-			if how == "stdio" {
-				who = anna
-			}
+			who, other := principal(how, anna), ben
 			run, foreign := s.ok(who, "run_start", "{}").Run, s.ok(other, "run_start", "{}").Run
-			l := s.listeners()[how]()
+			l := s.listener(how, anna)
 			subscribe := func(method, uri string) {
 				l.say(rpc("7", method, `{"uri":"`+uri+`"}`))
 				if how != "http" { // there the answer is the POST's
@@ -263,10 +263,7 @@ func TestListen(t *testing.T) {
 	for _, how := range []string{"http", "stdio"} {
 		t.Run(how, func(t *testing.T) {
 			s := newSite(t)
-			who := tools.Principal{Name: "agent:anna"}
-			if how == "stdio" {
-				who = anna
-			}
+			who := principal(how, anna)
 			run, foreign := s.ok(who, "run_start", "{}").Run, s.ok(ben, "run_start", "{}").Run
 			listen := `{"jsonrpc":"2.0","id":"9007199254740993","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["run://` + run + `","run://` + foreign +
 				`"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`

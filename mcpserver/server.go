@@ -28,6 +28,7 @@ func principalOf(ctx context.Context) (tools.Principal, bool) {
 func (h *Hosts) newServer() *server.MCPServer {
 	hooks := &server.Hooks{}
 	hooks.AddOnError(h.onError)
+	h.presence = newPresence(hooks)
 	options := append(h.completions(),
 		server.WithTitle("Orderdesk"),
 		server.WithToolCapabilities(false),

@@ -19,7 +19,7 @@ import (
 
 // host is a client of the library's, connected to a door over two pipes.
 type host struct {
-	t      *testing.T
+	t      testing.TB
 	client *client.Client
 	ended  chan error
 }

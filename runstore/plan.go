@@ -77,6 +77,23 @@ func (tx *Tx) itemAt(run *Run, pos int) (Item, error) {
 	return it, err
 }
 
+// fewItems is up to how many items are read one by one: most are at hand, and a
+// scan would have to pass all that was ever written under their keys.
+const fewItems = 64
+
+func (tx *Tx) itemByItem(run *Run, after int, fn func(Item) bool) error {
+	for pos := max(after, 0) + 1; pos <= run.Plan.Total; pos++ {
+		it, err := tx.itemAt(run, pos)
+		if errors.Is(err, ErrNotFound) {
+			continue // doctor counts them
+		}
+		if err != nil || !fn(it) {
+			return err
+		}
+	}
+	return nil
+}
+
 // AddItem appends id to the plan as todo, or returns the item it already is.
 func (tx *Tx) AddItem(run *Run, id string) (Item, bool, error) {
 	it, err := tx.Item(run, id)
@@ -191,6 +208,9 @@ func (tx *Tx) AttentionItems(run *Run, n int) ([]Item, error) {
 // Items calls fn with every plan item in plan sequence, from the one after
 // position after, until fn returns false.
 func (tx *Tx) Items(run *Run, after int, fn func(Item) bool) error {
+	if run.Plan.Total-after <= fewItems {
+		return tx.itemByItem(run, after, fn)
+	}
 	from := ""
 	if after > 0 {
 		from = Seq(after)

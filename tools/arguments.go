@@ -20,20 +20,29 @@ import (
 // the same bytes. Every error is a [*Refusal]: at most three problems in the sequence of the schema, each with the field's
 // path, what it takes, an example if the schema has one, and the escaped and shortened value.
 func ParseArguments(raw []byte, schema *Schema) (canonical []byte, values map[string]any, err error) {
-	if values, err = readObject(raw, schema); err != nil {
+	if values, err = checkedArguments(raw, schema); err != nil {
 		return nil, nil, err
-	}
-	schema.root.dropNulls(values)
-	if err = schema.validate(values); err != nil {
-		return nil, nil, err
-	}
-	if _, err = normalNumbers(values); err != nil {
-		return nil, nil, Refusef("The arguments cannot be read: %v.", err)
 	}
 	if canonical, err = Canonical(values); err != nil {
 		return nil, nil, Refusef("The arguments cannot be read: %v.", err)
 	}
 	return canonical, values, nil
+}
+
+// checkedArguments are the values of [ParseArguments].
+func checkedArguments(raw []byte, schema *Schema) (map[string]any, error) {
+	values, err := readObject(raw, schema)
+	if err != nil {
+		return nil, err
+	}
+	schema.root.dropNulls(values)
+	if err := schema.validate(values); err != nil {
+		return nil, err
+	}
+	if _, err := normalNumbers(values); err != nil {
+		return nil, Refusef("The arguments cannot be read: %v.", err)
+	}
+	return values, nil
 }
 
 // readObject decodes raw into an object, or refuses.

@@ -17,6 +17,9 @@ type Request struct {
 	Args []byte // as they came
 	// Refusal says what the caller found wrong with the arguments; nil: nothing.
 	Refusal error
+	// Checked are the arguments, if the caller has checked them against the
+	// tool's schema; Args are then canonical.
+	Checked map[string]any
 	// Holder is the worker's store instance; the call is refused with
 	// [runstore.ErrLeaseLost] if the run's lease is not its own. Empty: the
 	// caller does not hold a lease.
@@ -66,7 +69,10 @@ func (c *call) prepare() {
 		c.raw, c.refusal = asSent(c.Args), c.unknownTool(c.Name)
 		return
 	}
-	if c.refusal = c.Refusal; c.refusal == nil {
+	switch c.refusal = c.Refusal; {
+	case c.refusal == nil && c.Checked != nil:
+		c.raw, c.args = c.Args, c.Checked
+	case c.refusal == nil:
 		c.raw, c.args, c.refusal = ParseArguments(c.Args, c.tool.Schema)
 	}
 	if c.refusal != nil {

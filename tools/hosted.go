@@ -54,23 +54,28 @@ func (h *Hosted) Tools() []*Tool { return h.tools }
 // no such tool.
 func (h *Hosted) Schema(name string) *Schema { return h.schemas[name] }
 
-// Split takes the run's id, "" if there is none, out of a host's arguments. An
-// error is the refusal of arguments that are no good; they come back as sent,
-// with the run they name if that can be read.
-func (h *Hosted) Split(name string, args []byte) (run string, rest []byte, err error) {
-	schema := h.schemas[name]
+// Split takes the run's id, "" if there is none, out of a host's arguments and
+// puts the others, checked, into r. [Request.Refusal] is set for arguments that
+// are no good; they stay as sent, and the run they name is told if that can be
+// read.
+func (h *Hosted) Split(r *Request, args []byte) (run string) {
+	r.Args = args
+	schema := h.schemas[r.Name]
 	if schema == nil {
-		return "", args, nil // the set refuses the name
+		return "" // the set refuses the name
 	}
-	_, values, err := ParseArguments(args, schema)
+	values, err := checkedArguments(args, schema)
 	if err != nil {
 		if object, rerr := readObject(args, schema); rerr == nil {
 			run, _ = object[RunField].(string)
 		}
-		return run, args, err
+		r.Refusal = err
+		return run
 	}
 	run, _ = values[RunField].(string)
 	delete(values, RunField)
-	rest, err = Canonical(values)
-	return run, rest, err
+	if r.Args, r.Refusal = Canonical(values); r.Refusal == nil {
+		r.Checked = values
+	}
+	return run
 }

@@ -110,11 +110,7 @@ func queueRelease(w *tools.Writing) (any, error) {
 		return nil, notQueued(order, err)
 	}
 	w.Unchanged = q.Existing
-	out := queuedAnswer(q)
-	if q.Linked {
-		out.Run, err = tools.RunName(w.Tx, w.Run, q.Action.Run)
-	}
-	return out, err
+	return queuedAnswer(w, q)
 }
 
 // notQueued turns the gate's no to this one request into an answer for the
@@ -192,12 +188,13 @@ type queued struct {
 	Message  string `json:"message"`
 }
 
-func queuedAnswer(q approvalgate.Queued) queued {
+func queuedAnswer(w *tools.Writing, q approvalgate.Queued) (out queued, err error) {
 	a := q.Action
-	out := queued{Queued: true, ActionID: a.ID, Role: a.Role, Status: string(a.Status)}
+	out = queued{Queued: true, ActionID: a.ID, Role: a.Role, Status: string(a.Status)}
 	switch {
 	case q.Linked:
 		out.Queued = false
+		out.Run, err = tools.RunName(w.Tx, w.Run, a.Run)
 		out.Message = "Another run has already asked for this order; its request stands for both."
 	case q.Existing:
 		out.Message = "This order already has a queued request; nothing new was added."
@@ -210,7 +207,7 @@ func queuedAnswer(q approvalgate.Queued) queued {
 	if a.Outcome != nil {
 		out.Request = a.Outcome.Reference
 	}
-	return out
+	return out, err
 }
 
 // recheck reads the world again before an approved request is carried out and
