@@ -67,6 +67,10 @@ func TestSTA07_OwnerStopped(t *testing.T) {
 		}
 	}
 	signal(syscall.SIGSTOP)
+	var state syscall.WaitStatus // the signal is sent; its other threads may still run
+	if _, err := syscall.Wait4(a.cmd.Process.Pid, &state, syscall.WUNTRACED, nil); err != nil || !state.Stopped() {
+		t.Fatalf("not stopped: %v, %v", state, err)
+	}
 	_, err := Open(t.Context(), Options{Dir: dir, limits: quick()})
 	wantLocked(err)
 	wantLocked(s.Update(t.Context(), count("b")))
