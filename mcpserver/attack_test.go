@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -236,13 +235,7 @@ func TestTwoUsers_Cancel(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			s := newSite(t)
 			let, reached := s.slow()
-			h, err := s.hosts.NewHTTP(NewAgents(s.store))
-			if err != nil {
-				t.Fatal(err)
-			}
-			srv := httptest.NewServer(h)
-			t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
-			s.url = srv.URL
+			s.serve()
 			auth, bens := "Authorization: Bearer "+s.annas, "Authorization: Bearer "+s.bens
 			answer, session, post := make(chan string, 1), "", ""
 			switch how {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -178,13 +177,7 @@ func TestMCP_09_SessionGoneAfterRestart(t *testing.T) {
 	_, _, body := s.post("/mcp", toolCall("2", "run_start", "{}"), auth, old)
 	run := regexp.MustCompile(`[0-9]{8}-[0-9]{6}-[0-9a-f]{8}`).FindString(body)
 	s.hosts = s.door(Options{})
-	h, err := s.hosts.NewHTTP(NewAgents(s.store))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := httptest.NewServer(h)
-	t.Cleanup(again.Close)
-	s.url = again.URL
+	s.serve()
 	if status, _, body := s.post("/mcp", toolCall("3", "run_status", "{}"), auth, old); status != http.StatusNotFound {
 		t.Errorf("the old session: %d %s", status, body)
 	}
@@ -232,13 +225,7 @@ func (s *site) event(lines *bufio.Scanner) string {
 func TestMCP_10_StreamDropped(t *testing.T) {
 	s := newSite(t)
 	let, reached := s.slow()
-	h, err := s.hosts.NewHTTP(NewAgents(s.store))
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(h)
-	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
-	s.url = srv.URL
+	s.serve()
 	auth := "Authorization: Bearer " + s.annas
 	ctx, drop := context.WithCancel(t.Context())
 	post, lines := s.stream(ctx, s.annas)
@@ -547,13 +534,7 @@ func TestMCP_30_SameIDTwice(t *testing.T) {
 func TestMCP_30_SameIDTwiceInSession(t *testing.T) {
 	s := newSite(t)
 	let, reached := s.slow()
-	h, err := s.hosts.NewHTTP(NewAgents(s.store))
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(h)
-	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
-	s.url = srv.URL
+	s.serve()
 	auth := "Authorization: Bearer " + s.annas
 	_, header, _ := s.post("/mcp", initialize, auth)
 	session := "Mcp-Session-Id: " + header.Get("Mcp-Session-Id")

@@ -35,14 +35,20 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := d.hosts.NewHTTP(agents)
+	s.serve()
+	return s
+}
+
+// serve lets the desk's door answer over HTTP, from now on.
+func (s *site) serve() {
+	s.t.Helper()
+	h, err := s.hosts.NewHTTP(NewAgents(s.store))
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	srv := httptest.NewServer(h)
-	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	s.t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
 	s.url = srv.URL
-	return s
 }
 
 // open connects a client of the library's over one of the two transports.
@@ -79,7 +85,7 @@ func (s *site) post(path, body string, header ...string) (int, http.Header, stri
 	return s.request(http.MethodPost, path, body, header...)
 }
 
-func (s *site) request(method, path, body string, header ...string) (int, http.Header, string) {
+func (s *site) newRequest(method, path, body string, header ...string) *http.Request {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -94,7 +100,12 @@ func (s *site) request(method, path, body string, header ...string) (int, http.H
 			r.Host = value
 		}
 	}
-	res, err := http.DefaultClient.Do(r)
+	return r
+}
+
+func (s *site) request(method, path, body string, header ...string) (int, http.Header, string) {
+	s.t.Helper()
+	res, err := http.DefaultClient.Do(s.newRequest(method, path, body, header...))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -241,13 +241,7 @@ func TestLoadBudget(t *testing.T) {
 func TestSessionsLapse(t *testing.T) {
 	s := newSite(t)
 	s.hosts = s.door(Options{SessionTTL: time.Millisecond})
-	h, err := s.hosts.NewHTTP(NewAgents(s.store))
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	s.url = srv.URL
+	s.serve()
 	for range 10 {
 		if status, _, body := s.post("/mcp", initialize, "Authorization: Bearer "+s.annas); status != http.StatusOK {
 			t.Fatal(body)

@@ -193,17 +193,7 @@ func (s *site) get(path string, header ...string) *bufio.Scanner {
 
 func (s *site) openStream(method, path, body string, header ...string) *bufio.Scanner {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	for _, h := range header {
-		name, value, _ := strings.Cut(h, ": ")
-		r.Header.Set(name, value)
-	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := http.DefaultClient.Do(s.newRequest(method, path, body, header...))
 	if err != nil {
 		s.t.Fatal(err)
 	}
