@@ -40,7 +40,7 @@ func (s *HTTP) front(next http.Handler) http.Handler {
 		}
 		r = r.WithContext(withPrincipal(r.Context(), who))
 		out := s.outlet(w, r)
-		defer out.end()
+		defer func() { out.end(); s.busy.left(out.session()) }()
 		release, ok := s.vet(out, r, who)
 		if !ok {
 			return

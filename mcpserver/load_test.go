@@ -196,7 +196,7 @@ func TestLoad(t *testing.T) {
 // is used, and every other call is refused.
 func TestLoadBudget(t *testing.T) {
 	const budget = 100
-	d, url, token, _ := loadSite(t)
+	d, _, token, _ := loadSite(t)
 	d.hosts = d.door(Options{Budget: runstore.Budget{ToolCalls: runstore.Limit{Max: budget, Set: true}}})
 	agents := NewAgents(d.store)
 	site, err := d.hosts.NewHTTP(agents)
@@ -205,7 +205,7 @@ func TestLoadBudget(t *testing.T) {
 	}
 	srv := httptest.NewServer(site)
 	t.Cleanup(srv.Close)
-	url = srv.URL
+	url := srv.URL
 	first := &loader{url: url, token: token, http: srv.Client(), modern: true}
 	answer, err := first.call("run_start", "{}")
 	if err != nil {
