@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,27 @@ func checkForeign(dir string) error {
 		}
 	}
 	return nil
+}
+
+// Vacant reports whether dir is not there, or holds neither a store nor
+// anything foreign: at most what a reset leaves. With anything else in it,
+// [Open] says why it cannot be used.
+func Vacant(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		switch name := e.Name(); name {
+		case sentinelName:
+			return true
+		case dbName:
+			inside, err := os.ReadDir(filepath.Join(dir, name))
+			return err != nil || len(inside) > 0
+		default:
+			return !ours(name)
+		}
+	})
 }
 
 func errNoSentinel(dir string) error {
