@@ -43,8 +43,8 @@ func (a *app) agentAdd(ctx context.Context, s *Settings, args []string) error {
 
 func (a *app) agentList(ctx context.Context, s *Settings, _ []string) error {
 	var list []mcpserver.Agent
-	err := a.onAgents(ctx, s, func(agents *mcpserver.Agents, _ string) (err error) {
-		list, err = agents.List(ctx)
+	err := a.readStore(ctx, s, "agent", func(store *runstore.Store) (err error) {
+		list, err = mcpserver.NewAgents(store).List(ctx)
 		return err
 	})
 	if err != nil {

@@ -114,7 +114,7 @@ func (a *app) approverAdd(ctx context.Context, s *Settings, name string, o newAp
 
 func (a *app) approverList(ctx context.Context, s *Settings, _ []string) error {
 	var people []approvalgate.PersonInfo
-	err := a.withStore(ctx, s, "approver", func(store *runstore.Store) (err error) {
+	err := a.readStore(ctx, s, "approver", func(store *runstore.Store) (err error) {
 		people, err = approvalgate.NewPeople(store).List(ctx)
 		return err
 	})

@@ -2,6 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
 	"testing"
 )
 
@@ -92,6 +96,34 @@ func TestExitCodes(t *testing.T) {
 		code, stdout, stderr := s.main(tt.args...)
 		if code != tt.want {
 			t.Errorf("orderdesk %q: exit %d, want %d\n%s%s", tt.args, code, tt.want, stdout, stderr)
+		}
+	}
+}
+
+// TestReadingMakesNoStore runs every command that only reads where there is no
+// store yet: none of them leaves one behind.
+func TestReadingMakesNoStore(t *testing.T) {
+	tests := []struct {
+		args   []string
+		exit   int
+		stdout string
+	}{
+		{[]string{"status", "--json"}, ExitUsage, `"no_run"`},
+		{[]string{"trace", "--json"}, ExitUsage, `"no_run"`},
+		{[]string{"runs", "--json"}, ExitOK, `"runs": []`},
+		{[]string{"notes", "list", "--json"}, ExitOK, `"notes": []`},
+		{[]string{"approver", "list", "--json"}, ExitOK, `"approvers": []`},
+		{[]string{"agent", "list", "--json"}, ExitOK, `"agents": []`},
+		{[]string{"doctor", "--json"}, ExitOK, `"sound": true`},
+	}
+	s := newSession(t)
+	for _, tt := range tests {
+		code, stdout, stderr := s.main(tt.args...)
+		if code != tt.exit || !strings.Contains(stdout, tt.stdout) {
+			t.Errorf("orderdesk %q: exit %d, want %d with %s\n%s%s", tt.args, code, tt.exit, tt.stdout, stdout, stderr)
+		}
+		if _, err := os.Stat(s.env["ORDERDESK_DATA_DIR"]); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("orderdesk %q has made a data directory (%v)", tt.args, err)
 		}
 	}
 }

@@ -22,6 +22,19 @@ func (a *app) withStore(ctx context.Context, s *Settings, command string, use fu
 	return storeError(errors.Join(err, store.Close()), s.DataDir)
 }
 
+// readStore is withStore for a command that only reads: where there is no store
+// it makes none, and reads an empty one.
+func (a *app) readStore(ctx context.Context, s *Settings, command string, use func(*runstore.Store) error) error {
+	if !runstore.Vacant(s.DataDir) {
+		return a.withStore(ctx, s, command, use)
+	}
+	store, err := runstore.Open(ctx, runstore.Options{InMemory: true})
+	if err != nil {
+		return err
+	}
+	return storeError(errors.Join(use(store), store.Close()), s.DataDir)
+}
+
 // viewer is [runstore.Store.View]: it may run the function more than once.
 type viewer func(context.Context, func(*runstore.Tx) error) error
 

@@ -4,11 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +85,7 @@ func (a *app) printCheckup(c *checkup) {
 // database may end the process over a damaged block, so a process of its own
 // does the reading, where there is a program to start.
 func (a *app) examine(ctx context.Context, s *Settings) (*checkup, error) {
-	if noStore(s.DataDir) {
+	if runstore.Vacant(s.DataDir) {
 		return &checkup{DataDir: s.DataDir, Problems: []doctorsFinding{}}, nil
 	}
 	if a.proc.Getenv(childMark) == "" {
@@ -99,27 +94,6 @@ func (a *app) examine(ctx context.Context, s *Settings) (*checkup, error) {
 		}
 	}
 	return a.checkStore(ctx, s)
-}
-
-// noStore reports whether dir is not there, or holds neither a sentinel nor a
-// database: at most what a reset leaves. With anything else in it the store
-// itself says why it cannot be used.
-func noStore(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		switch name := e.Name(); name {
-		case "owner.lock", "owner.json", "store.sock", "instances", "lost+found":
-			return false
-		case "db":
-			inside, err := os.ReadDir(filepath.Join(dir, name))
-			return err != nil || len(inside) > 0
-		default:
-			return !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "backup-")
-		}
-	})
 }
 
 // checkStore reads every record in this process.

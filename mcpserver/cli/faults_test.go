@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"orderdesk/runstore"
 )
 
 // contents are the SHA-256 of every file below dir, but for lock files and
@@ -91,7 +93,7 @@ func TestUnfitStores(t *testing.T) {
 	r.line("    9  ")
 	r.kill()
 	other := newPlace(t)
-	other.ok("runs")
+	other.ok("agent", "add", "a")
 	file := func(name string, edit func([]byte) []byte) func(*testing.T, string) {
 		return func(t *testing.T, dir string) { change(t, filepath.Join(dir, name), edit) }
 	}
@@ -198,8 +200,12 @@ func TestSTA04_DoctorsChildDies(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := invocation{env: map[string]string{"ORDERDESK_DATA_DIR": t.TempDir()}}
-			if code := (&invocation{env: s.env}).run(t, "runs"); code != ExitOK { // it makes the store
-				t.Fatalf("exit %d", code)
+			store, err := runstore.Open(t.Context(), runstore.Options{Dir: s.env["ORDERDESK_DATA_DIR"]})
+			if err == nil {
+				err = store.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 			self := filepath.Join(t.TempDir(), "self")
 			if tt.script != "" {

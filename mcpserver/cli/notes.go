@@ -29,7 +29,7 @@ func (a *app) notesCommand() *cobra.Command {
 
 func (a *app) notesList(ctx context.Context, s *Settings, all bool) error {
 	var notes []runstore.Note
-	err := a.withStore(ctx, s, "notes", func(store *runstore.Store) (err error) {
+	err := a.readStore(ctx, s, "notes", func(store *runstore.Store) (err error) {
 		notes, err = notesOf(ctx, store.View, all)
 		return err
 	})

@@ -35,7 +35,7 @@ type runLine struct {
 
 func (a *app) runs(ctx context.Context, s *Settings, _ []string) error {
 	var lines []runLine
-	err := a.withStore(ctx, s, "runs", func(store *runstore.Store) (err error) {
+	err := a.readStore(ctx, s, "runs", func(store *runstore.Store) (err error) {
 		lines, err = runLines(ctx, store.View, store.Alive)
 		return err
 	})

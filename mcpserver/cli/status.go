@@ -28,7 +28,7 @@ works beside a command that drives the run.`,
 
 func (a *app) status(ctx context.Context, s *Settings, args []string, all bool) error {
 	var v *runView
-	err := a.withStore(ctx, s, "status", func(store *runstore.Store) error {
+	err := a.readStore(ctx, s, "status", func(store *runstore.Store) error {
 		run, err := find(ctx, store, argOr(args, 0))
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ the one that was started last. Times are UTC.`,
 }
 
 func (a *app) trace(ctx context.Context, s *Settings, args []string) error {
-	return a.withStore(ctx, s, "trace", func(store *runstore.Store) error {
+	return a.readStore(ctx, s, "trace", func(store *runstore.Store) error {
 		run, err := find(ctx, store, argOr(args, 0))
 		if err != nil {
 			return err

@@ -150,7 +150,7 @@ func TestDoctorMakesNoStore(t *testing.T) {
 	if left, err := os.ReadDir(p.dir); err != nil || len(left) > 0 {
 		t.Errorf("it made %v, %v", left, err)
 	}
-	p.ok("runs") // makes one
+	p.ok("agent", "add", "a") // makes one
 	p.ok("reset", "--yes")
 	before := contents(t, p.dir)
 	p.ok("doctor").says(t, "There is no store yet")
